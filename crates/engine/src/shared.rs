@@ -3,7 +3,7 @@
 //!
 //! A common table expression that is read twice must give the same rows both times, whatever it calls and
 //! however it is run: `random()`, a `LIMIT` without an order, a sum of floats. Such a plan becomes a
-//! relation, whose rows are collected in memory and counted there. They live as long as the plan that reads
+//! relation, whose rows are collected and counted. They live as long as the plan that reads
 //! them, which is run once.
 //!
 //! So do aggregations that stand in a plan twice ([`equal`]), and joins that are part of others ([`joins`]).
@@ -11,14 +11,14 @@
 //! When all readers are known, the optimizer leaves out the columns that none of them reads and the rows that
 //! none of them wants ([`Relation::restricted`]); the rest goes on from there like the filters of any query.
 //!
-//! Not done here: rows that do not fit into memory are not spilled.
+//! Rows for which memory is too short go to a temporary file ([`crate::exec::KeptRows`]).
 
 mod equal;
 mod joins;
 
 use crate::context::QueryContext;
 use crate::estimate::estimate;
-use crate::exec::{Collector, Profile, ResultSet, execute};
+use crate::exec::{Keeper, KeptRows, PartReader, Profile, ResultSet, execute};
 use crate::explain::PlanTree;
 use crate::optimizer::{self, optimize_part};
 use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
@@ -67,7 +67,7 @@ pub struct Shared {
     /// What is expected of its rows: made once, since plans of shared rows ask for it again and again.
     statistics: Statistics,
     /// The rows, once they are there.
-    rows: Mutex<Option<Arc<ResultSet>>>,
+    rows: Mutex<Option<Arc<KeptRows>>>,
     /// What computing them took, if that was measured.
     profile: Mutex<Option<Profile>>,
 }
@@ -141,7 +141,7 @@ impl Shared {
         Some(if all.len() == 1 { all.remove(0) } else { Expr::Or(all) })
     }
 
-    fn rows(&self, context: &QueryContext) -> Result<Arc<ResultSet>> {
+    fn rows(&self, context: &QueryContext) -> Result<Arc<KeptRows>> {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rows) = &*rows {
             return Ok(rows.clone());
@@ -150,10 +150,10 @@ impl Shared {
         let context = QueryContext { progress: Arc::default(), ..context.clone() };
         let plan = self.optimized(&context.settings)?;
         let types: Vec<DataType> = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect();
-        let collector = Collector::new(&context, types);
-        let profile = execute(&plan, &context, &collector)?;
+        let keeper = Keeper::new(&context, types);
+        let profile = execute(&plan, &context, &keeper)?;
         *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = Some(profile);
-        Ok(rows.insert(Arc::new(collector.into_chunks())).clone())
+        Ok(rows.insert(Arc::new(keeper.into_rows())).clone())
     }
 }
 
@@ -244,49 +244,49 @@ pub(crate) fn scan_rows(
     request: &ScanRequest,
     context: &QueryContext,
 ) -> Arc<dyn Source> {
-    scan_of(rows, request.columns.iter().map(|(_, index)| *index).collect(), context)
+    let wanted = request.columns.iter().map(|(_, index)| *index).collect();
+    scan_of(Arc::new(KeptRows::from(rows)), wanted, context)
 }
 
 /// A scan of these columns.
-fn scan_of(rows: Arc<ResultSet>, wanted: Arc<[usize]>, context: &QueryContext) -> Arc<dyn Source> {
+fn scan_of(rows: Arc<KeptRows>, wanted: Arc<[usize]>, context: &QueryContext) -> Arc<dyn Source> {
     let chunk_rows = context.settings.chunk_rows.clamp(1, CHUNK_ROWS);
     Arc::new(SharedScan { rows, wanted, chunk_rows, next: Arc::default() })
 }
 
-/// A scan: workers take pieces of at most `chunk_rows` rows, several of which may be one chunk as it was
-/// collected.
+/// A scan: workers take one part after the other, and give its rows in chunks of at most `chunk_rows`.
 #[derive(Clone)]
 struct SharedScan {
-    rows: Arc<ResultSet>,
+    rows: Arc<KeptRows>,
     wanted: Arc<[usize]>,
     chunk_rows: usize,
     next: Arc<AtomicUsize>,
 }
 
-impl SharedScan {
-    fn pieces_of_a_chunk(&self) -> usize {
-        CHUNK_ROWS.div_ceil(self.chunk_rows)
-    }
-}
-
 impl Source for SharedScan {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(Worker { scan: self.clone(), piece: 0, spares: Vec::new() }))
+        let (scan, parts) = (self.clone(), PartReader::default());
+        Ok(Box::new(Worker { scan, parts, part: 0, ready: Chunk::new(), given: 0, spares: Vec::new() }))
     }
 
     fn rows(&self) -> Option<usize> {
-        Some(self.rows.rows)
+        Some(self.rows.rows())
     }
 
     fn progress(&self) -> Option<f64> {
-        let pieces = self.rows.chunks.len() * self.pieces_of_a_chunk();
-        Some((self.next.load(Ordering::Relaxed) as f64 / pieces.max(1) as f64).min(1.0))
+        let parts = self.rows.parts();
+        Some((self.next.load(Ordering::Relaxed) as f64 / parts.max(1) as f64).min(1.0))
     }
 }
 
 struct Worker {
     scan: SharedScan,
-    piece: usize,
+    parts: PartReader,
+    /// The number of the part that is being read.
+    part: usize,
+    /// Rows of the part, and how many of them have been given.
+    ready: Chunk,
+    given: usize,
     /// Buffers for positions that are used again.
     spares: Vec<Arc<Buffer>>,
 }
@@ -294,31 +294,37 @@ struct Worker {
 impl SourceWorker for Worker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let scan = &self.scan;
-        loop {
-            self.piece = scan.next.fetch_add(1, Ordering::Relaxed);
-            let (index, part) =
-                (self.piece / scan.pieces_of_a_chunk(), self.piece % scan.pieces_of_a_chunk());
-            let Some(ready) = scan.rows.chunks.get(index) else { return Ok(false) };
-            let start = part * scan.chunk_rows;
-            let end = ready.len().min(start + scan.chunk_rows);
-            if start >= end {
+        // Releases the vectors, so that they can be overwritten.
+        chunk.reset(0);
+        while self.given == self.ready.len() {
+            self.given = 0;
+            self.ready.reset(0);
+            if self.parts.next(&scan.rows, &mut self.ready)? {
                 continue;
             }
-            chunk.reset(ready.len());
-            let group = chunk.push_group(Selection::ALL);
-            for &column in scan.wanted.iter() {
-                chunk.push_column(ready.vector(column).clone(), group);
+            self.part = scan.next.fetch_add(1, Ordering::Relaxed);
+            if self.part >= scan.rows.parts() {
+                return Ok(false);
             }
-            if end - start < ready.len() {
-                let picks: Vec<u16> = (start..end).map(|row| row as u16).collect();
-                chunk.select(&picks, &mut self.spares);
-            }
-            return Ok(true);
+            self.parts.begin(&scan.rows, self.part)?;
         }
+        let (start, rows) = (self.given, self.ready.len());
+        let end = rows.min(start + scan.chunk_rows);
+        self.given = end;
+        chunk.reset(rows);
+        let group = chunk.push_group(Selection::ALL);
+        for &column in scan.wanted.iter() {
+            chunk.push_column(self.ready.vector(column).clone(), group);
+        }
+        if end - start < rows {
+            let picks: Vec<u16> = (start..end).map(|row| row as u16).collect();
+            chunk.select(&picks, &mut self.spares);
+        }
+        Ok(true)
     }
 
     fn morsel(&self) -> u64 {
-        self.piece as u64
+        self.part as u64
     }
 }
 

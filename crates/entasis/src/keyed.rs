@@ -4,14 +4,17 @@
 //!
 //! 1. The program ([`crate::program`]) is compiled for one state of the catalog, and again after each change
 //!    of it. ProgramArguments are converted to the types of their columns.
-//! 2. Outside a transaction it works on the newest version of the table in place; within one, on the
-//!    transaction's version.
+//! 2. Outside a transaction it works on the newest version of the table in place: beside other threads, if
+//!    values of a row change that fit where the old ones are ([`Table::change_in_place`]), and otherwise
+//!    alone. Within a transaction it works on the transaction's version.
 //! 3. If a changed row is in indexes of the table, these are written together with the table ([`indexed`]).
 //!
 //! The table must be in the current database, which is the session's home.
 //!
 //! Checks, foreign keys and more than [`MOST`] rows are not supported. In these cases, and for some errors,
 //! the answer is `None`, nothing has been changed, and the statement runs with a plan.
+//!
+//! [`Table::change_in_place`]: entasis_storage::Table::change_in_place
 
 mod indexed;
 mod several;
@@ -180,7 +183,7 @@ impl Run<'_> {
     fn by_itself(self, session: &Session, changes: u64, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
         let (program, shared) = (self.program, &session.shared);
         if program.action.is_read() {
-            return self.result_of(program.entry.table.read(|reader| self.read(&reader)));
+            return self.result_of(program.entry.table.read(|reader| self.read(reader)));
         }
         // Removing rows needs no memory.
         if !matches!(program.action, Action::Delete) {
@@ -191,6 +194,10 @@ impl Run<'_> {
         }
         if !program.indexed.is_empty() {
             return self.with_indexes_by_itself(session, changes, waiter);
+        }
+        if let Some(changed) = self.write_in_place(|| shared.catalog.changes() == changes)? {
+            shared.committed();
+            return program.result(changed).map(Some);
         }
         let mut writer = program.entry.table.write_as(waiter)?;
         // A change of a table's definition needs the turn to write, which is held now, so the definition is
@@ -208,7 +215,7 @@ impl Run<'_> {
     fn in_transaction(self, work: &mut Work) -> Result<Option<Rows>> {
         let program = self.program;
         if program.action.is_read() {
-            return self.result_of(work.read(&program.entry.table, |reader| self.read(&reader)));
+            return self.result_of(work.read(&program.entry.table, |reader| self.read(reader)));
         }
         if !matches!(program.action, Action::Delete) {
             work.may_write()?;

@@ -331,7 +331,7 @@ impl Work {
     }
 
     /// Reads single rows of a table, without pinning them.
-    pub(crate) fn read<R>(&mut self, table: &Arc<Table>, look: impl FnOnce(TableReader<'_>) -> R) -> R {
+    pub(crate) fn read<R>(&mut self, table: &Arc<Table>, look: impl Fn(&TableReader<'_>) -> R) -> R {
         self.rows.read(table, look)
     }
 

@@ -47,6 +47,7 @@ pub use execute::{execute, programs};
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use sink::{ResultSink, ResultWorker};
+pub(crate) use spill::kept::{Keeper, KeptRows, PartReader};
 
 #[cfg(test)]
 mod testing;

@@ -153,7 +153,9 @@ impl<'a> Run<'a> {
     ) -> Result<Step> {
         let (program, schema) = (self.program, self.program.entry.table.schema());
         let old = whole_row(program, writer, found);
-        let Some(changes) = new_values(set, writer, Some(found), excluded, self.arguments) else {
+        let Some(changes) =
+            new_values(set, |column| Some(writer.datum(found, column)), excluded, self.arguments)
+        else {
             return Ok(Step::NeedsPlan);
         };
         let mut new = old.clone();

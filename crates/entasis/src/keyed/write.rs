@@ -1,4 +1,5 @@
-//! Changes of a table that has no index of the changed rows, in place.
+//! Changes of a table that has no index of the changed rows, in place: of a row beside other threads
+//! ([`Run::write_in_place`]), or of any rows by a writer that has the table for itself.
 //!
 //! The key of a row is looked up before the row is written, so nothing has to be undone; several rows of an
 //! `INSERT` are added or undone together.
@@ -6,7 +7,7 @@
 use super::Run;
 use crate::constraints::row::judge_null;
 use crate::program::{Action, NewValue, ProgramArguments};
-use entasis_storage::{Datum, RowId, TableWriter};
+use entasis_storage::{Datum, TableWriter};
 use entasis_vector::{Error, Result, Value};
 
 /// What a change did: the number of rows that it changed, and what it returns of them.
@@ -27,13 +28,15 @@ impl<'a> Run<'a> {
             },
             Action::Delete => {
                 let Some(row) = writer.find(self.key) else { return Ok(Some(Changed::nothing())) };
-                let deleted = self.changed(writer, row);
+                let deleted = self.changed(|columns, out| writer.read(row, columns, out));
                 writer.delete(row);
                 Ok(Some(deleted))
             }
             Action::Update(set, moves) => {
                 let found = writer.find(self.key);
-                let Some(changes) = new_values(set, writer, found, &[], self.arguments) else {
+                let Some(changes) =
+                    new_values(set, |column| Some(writer.datum(found?, column)), &[], self.arguments)
+                else {
                     return Ok(None);
                 };
                 let Some(row) = found else { return Ok(Some(Changed::nothing())) };
@@ -48,9 +51,25 @@ impl<'a> Run<'a> {
                     program.refuse_taken(writer, &new.collect::<Vec<_>>(), Some(row))?;
                 }
                 let row = writer.update(row, &changes);
-                Ok(Some(self.changed(writer, row)))
+                Ok(Some(self.changed(|columns, out| writer.read(row, columns, out))))
             }
         }
+    }
+
+    /// Changes a row beside other threads, if the statement changes one, and the names of the program
+    /// are still current; `None` if it must be written alone.
+    pub(super) fn write_in_place(self, is_current: impl Fn() -> bool) -> Result<Option<Changed>> {
+        let Action::Update(set, false) = &self.program.action else { return Ok(None) };
+        self.program.entry.table.change_in_place(self.key, |row| {
+            let old = |column| Some(row.datum(column));
+            let changes = if is_current() { new_values(set, old, &[], self.arguments) } else { None };
+            let Some(changes) = changes else { return Ok(None) };
+            for &(column, datum) in &changes {
+                judge_null(&self.program.entry, column, datum)?;
+            }
+            let is_changed = row.change(&changes)?;
+            Ok(is_changed.then(|| self.changed(|columns, out| row.read(columns, out))))
+        })
     }
 
     fn insert(
@@ -68,14 +87,16 @@ impl<'a> Run<'a> {
             }
             (Some([]), Some(_)) => Ok(Some(Changed::nothing())),
             (Some(set), Some(taken)) => {
-                let Some(changes) = new_values(set, writer, Some(taken), row, self.arguments) else {
+                let Some(changes) =
+                    new_values(set, |column| Some(writer.datum(taken, column)), row, self.arguments)
+                else {
                     return Ok(None);
                 };
                 for &(column, datum) in &changes {
                     judge_null(&program.entry, column, datum)?;
                 }
                 let row = writer.update(taken, &changes);
-                Ok(Some(self.changed(writer, row)))
+                Ok(Some(self.changed(|columns, out| writer.read(row, columns, out))))
             }
             (None, Some(_)) => program.refuse_taken(writer, &key, None).map(|()| None),
         }
@@ -110,11 +131,11 @@ impl<'a> Run<'a> {
     }
 
     /// That this row is changed, or is about to be removed.
-    fn changed(self, writer: &TableWriter<'_>, row: RowId) -> Changed {
+    fn changed<'r>(self, read: impl Fn(&[usize], &mut Vec<Datum<'r>>)) -> Changed {
         let program = self.program;
         let returned = program.returning.iter().map(|outputs| {
             let mut datums = Vec::with_capacity(outputs.columns.len());
-            writer.read(row, &outputs.columns, &mut datums);
+            read(&outputs.columns, &mut datums);
             program.values(&datums, &outputs.columns)
         });
         Changed { count: 1, returned: returned.collect() }
@@ -132,16 +153,15 @@ impl Changed {
     }
 }
 
-/// Columns with their new values; `None` if a value is out of range. `row` is the row that is changed, if
-/// there is one.
-pub(super) fn new_values<'a>(
+/// Columns with their new values; `None` if a value is out of range. `old` gives values of the row that is
+/// changed, if there is one.
+pub(super) fn new_values<'a, 'r>(
     set: &'a [(usize, NewValue)],
-    writer: &TableWriter<'_>,
-    row: Option<RowId>,
+    old: impl Fn(usize) -> Option<Datum<'r>>,
     excluded: &[Datum<'a>],
     arguments: &'a ProgramArguments<'_>,
 ) -> Option<Vec<(usize, Datum<'a>)>> {
-    let old = |column: usize| match writer.datum(row?, column) {
+    let old = |column: usize| match old(column)? {
         Datum::Integer(value) => Some(value),
         _ => None,
     };

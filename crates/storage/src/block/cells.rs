@@ -1,5 +1,8 @@
 //! Slots of a buffer that one writer may store to while readers load others.
 //!
+//! So may a live slot, of a block that no snapshot shows: readers of single rows load it under a latch
+//! ([`crate::tree::Latch`]), which tells them whether it was written meanwhile.
+//!
 //! A ghost slot of a block that snapshots share is written in place: no live bitmap of theirs shows it, so
 //! whatever a reader finds there is masked before it can matter. Still, both touch the same memory at once,
 //! hence
@@ -80,8 +83,8 @@ pub(crate) fn load<'a, T: Native>(slots: impl Into<Slots<'a>>, slot: usize) -> T
     unsafe { relaxed::load(slots.at.cast::<T>().add(slot)) }
 }
 
-/// Writes `value` to `slot`, which is dead in every version that another thread can see, or of a block that
-/// no other thread can see.
+/// Writes `value` to `slot`, which is dead in every version that another thread can see, or whose slice the
+/// caller has latched, or of a block that no other thread can see.
 #[inline(always)]
 pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
     assert!(slot < Slots::from(buffer).count::<T>());

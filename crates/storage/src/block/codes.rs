@@ -1,5 +1,5 @@
 //! Unsigned codes: plain codes of 1, 2 or 4 bytes, or bit-packed codes. Both are written in place, packed
-//! ones only where no other thread reads them.
+//! ones only where no other thread reads them, or reads one slot of them and then looks at a latch.
 
 use super::packed::{Lane, Packed};
 use super::{cells, search};
@@ -194,7 +194,7 @@ impl Codes {
     }
 
     /// Writes a code that fits to `slot`; see [`cells::store`]. Packed codes must be of a block that no other
-    /// thread can see.
+    /// thread can see, or whose slice the caller has latched.
     #[inline]
     pub(crate) fn store(&self, slot: usize, code: u64) {
         debug_assert!(code <= self.max());

@@ -16,7 +16,7 @@ impl Block {
         if datum.is_null() {
             return masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= !self.valid_word(word));
         }
-        if self.is_all_null() || !self.zone_holds(datum) {
+        if self.is_all_null() || !self.zone.holds(datum) {
             return masks.fill(0);
         }
         if self.validity.is_some() {

@@ -4,7 +4,8 @@
 //!    lie within the zone, which readers rely on. Then [`Block::store`] writes it.
 //! 2. [`Block::put`]: the same for a block that is not shared. The zone widens; if a value does not fit, the
 //!    block, and only this block, is encoded again, wide enough and with slack.
-//! 3. [`Block::gather`]: a new hot block from slots of other blocks, for rows that move together.
+//! 3. [`Block::overwrites`], [`Block::overwrite`]: the same for a live slot, while others read the block.
+//! 4. [`Block::gather`]: a new hot block from slots of other blocks, for rows that move together.
 
 use super::{Block, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
 use crate::definition::Compression;
@@ -27,14 +28,29 @@ impl Block {
         if datum.is_null() {
             return self.is_all_null() || (self.zone.nulls > 0 && self.validity.is_some());
         }
-        self.zone_holds(datum) && self.has_slots_of_their_own() && self.fits(datum)
+        self.zone.holds(datum) && self.has_slots_of_their_own() && self.fits(datum)
     }
 
+    /// True if `datum` may be stored in `slot`, which is live, while others read single slots under the latch
+    /// of the slice. Left out are strings in memory of their own, because the bytes of the old one are
+    /// counted, and packed codes of a dictionary, as two halves of them may be no code.
     #[inline]
-    pub(super) fn zone_holds(&self, datum: Datum<'_>) -> bool {
-        !self.zone.min.is_null()
-            && datum.cmp_bound(&self.zone.min) != Ordering::Less
-            && datum.cmp_bound(&self.zone.max) != Ordering::Greater
+    pub(crate) fn overwrites(&self, slot: usize, datum: Datum<'_>) -> bool {
+        slot < self.slots()
+            && !self.ascending
+            && !datum.is_null()
+            && !matches!(self.values, Values::Views(_))
+            && (self.has_slots_of_their_own() || !self.has_dictionary())
+            && self.zone.holds(datum)
+            && self.fits(datum)
+            && self.is_valid(slot)
+    }
+
+    /// Stores `datum`, for which [`Block::overwrites`] is true, in `slot`. The caller has the latch of the
+    /// slice, and whoever reads a slot meanwhile finds out.
+    #[inline]
+    pub(crate) fn overwrite(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType) {
+        self.store(slot, datum, physical);
     }
 
     /// True if a slot can be written while others are read.

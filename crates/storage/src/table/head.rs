@@ -5,19 +5,21 @@
 //!
 //! - the writers' *turn*: one statement or commit changes the table at a time. It is held as long as that
 //!   takes.
-//! - the *head* lock: it is held to take a snapshot, to change single rows in place, and to replace the head
-//!   by a finished fork; shared, to read single rows. It is never held for long, so readers do not wait for
-//!   writers.
+//! - the *head* lock: it is held to take a snapshot, to write single rows, and to replace the head by a
+//!   finished fork; shared, to read single rows, and to change them in place (`in_place`). It is never held
+//!   for long, so readers do not wait for writers.
 //!
 //! So single rows are written to the head ([`Table::write`]). Whatever takes longer works on a fork and ends
 //! in a fast-forward: a statement outside a transaction holds the turn meanwhile, and transactions hold no
 //! lock until they commit ([`crate::transaction`]).
 
+use super::attempts::Attempts;
 use super::loads::LoadStore;
 use super::logged::Logged;
 use super::summaries::Summaries;
 use super::turns::Turns;
 use crate::definition::{ObjectId, TableOptions};
+use crate::node::Stamp;
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::tree::{Branch, Epochs, Root, Shape};
@@ -39,6 +41,8 @@ pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
+    /// Whether changes of single rows in place succeed.
+    pub(super) attempts: Attempts,
     pub(crate) upkeep: Mutex<Due>,
     /// Set if changes of its rows go to the log ([`super::logged`]).
     logged: OnceLock<Logged>,
@@ -54,7 +58,7 @@ pub(crate) struct HeadGuard<'a> {
     _held: Held,
 }
 
-/// The head of a table, locked against changes.
+/// The head of a table, locked against changes other than those in place.
 pub(super) struct SharedHead<'a> {
     head: RwLockReadGuard<'a, Head>,
     _held: Held,
@@ -88,8 +92,11 @@ pub(crate) struct Head {
     /// Summaries of this version, unless `is_changed`.
     pub(super) summaries: Arc<Summaries>,
     pub(super) is_changed: bool,
-    /// Counts changes of rows. Upkeep makes new roots, which do not count.
+    /// Counts changes of rows, but not those in place, which follow others. Upkeep makes new roots, which do
+    /// not count.
     pub(crate) changes: u64,
+    /// The stamp of the branch when the last change was counted.
+    pub(super) changed_at: Stamp,
 }
 
 impl Table {
@@ -120,6 +127,7 @@ impl Table {
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,
             changes: 0,
+            changed_at: 0,
         };
         let id = TABLES.fetch_add(1, Ordering::Relaxed) + 1;
         Arc::new(Table {
@@ -128,6 +136,7 @@ impl Table {
             shape,
             epochs,
             turns: Turns::new(id),
+            attempts: Attempts::default(),
             upkeep: Mutex::default(),
             logged: OnceLock::new(),
             head: RwLock::new(head),
@@ -183,7 +192,7 @@ impl Table {
         HeadGuard { head: self.head.write().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// The head, which others can read meanwhile, but not change.
+    /// The head, which others can read meanwhile, and change in place.
     pub(super) fn shared_head(&self) -> SharedHead<'_> {
         let held = Held::ordered(Lock::Head(self.id));
         SharedHead { head: self.head.read().unwrap_or_else(PoisonError::into_inner), _held: held }
@@ -247,6 +256,7 @@ impl Head {
     /// Notes that rows may change.
     pub(crate) fn change(&mut self) {
         self.changes += 1;
+        self.changed_at = self.branch.edit.stamp;
         self.is_changed = true;
     }
 

@@ -9,21 +9,24 @@
 //! restore                       tables made of row groups of a file
 //! snapshot                      a version, pinned while it is held
 //! duplicates  workload          finds equal keys where keys are unique; shows partitions and workload
-//! appender  reader  index  upkeep  writer_turn
-//!                               rows added in bulk; single rows; indexes; background work; a turn to keep
+//! appender  reader  in_place    rows added in bulk; single rows that are read, and changed beside others
+//! index  upkeep  writer_turn    indexes; background work; a turn to keep
 //! head                          the table: its newest version, and the lock of that
 //! logged                        tables whose changes go to the write-ahead log
 //! loads                         rows that the log refers to in the data file
-//! turns  summaries              one writer at a time; what is known of a version's columns
+//! turns  attempts  summaries    one writer at a time; whether changes beside others succeed; what is known of
+//!                               a version's columns
 //! ```
 //! Each knows only those in lines below it. A module that makes something of a table has the table's method
 //! for it: [`Table::snapshot`] stands beside [`TableSnapshot`].
 
 mod appender;
+mod attempts;
 mod difference;
 mod duplicates;
 mod fork;
 mod head;
+mod in_place;
 pub mod index;
 mod loads;
 mod log;
@@ -48,6 +51,7 @@ pub use duplicates::Among;
 pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
+pub use in_place::LatchedRow;
 pub(crate) use loads::{LoadStore, Loaded, ReadLoad, StoredLoad};
 pub(crate) use log::{OldRow, Operation, datums};
 pub(crate) use logged::{Appended, Framed, Recorded};
@@ -67,6 +71,7 @@ pub(crate) mod tests {
     mod counters;
     mod drift;
     mod ghosts_by_workload;
+    mod in_place;
     pub(crate) mod model;
     mod reasons;
     mod rest;

@@ -1,4 +1,5 @@
-//! A turn together with the table that it is of; see [`super::turns`].
+//! A turn together with the table that it is of; see [`super::turns`]. Nobody changes rows of the table in
+//! place meanwhile ([`super::in_place`]).
 
 use super::head::Table;
 use super::turns::Waiter;
@@ -33,6 +34,9 @@ impl WriterTurn {
 
     fn wait(table: &Arc<Table>, waiter: &Waiter<'_>, held: Held) -> Result<WriterTurn> {
         table.turns.wait(table.name(), waiter)?;
+        table.turns.close();
+        // Changes in place that are under way share the head.
+        drop(table.head());
         Ok(WriterTurn { table: table.clone(), _held: held })
     }
 
@@ -43,6 +47,6 @@ impl WriterTurn {
 
 impl Drop for WriterTurn {
     fn drop(&mut self) {
-        self.table.turns.end();
+        self.table.turns.end_closed();
     }
 }

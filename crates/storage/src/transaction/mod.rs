@@ -238,10 +238,10 @@ impl Transaction {
     }
 
     /// Reads single rows of the version of a table that the transaction sees.
-    pub fn read<R>(&mut self, table: &Arc<Table>, look: impl FnOnce(TableReader<'_>) -> R) -> R {
+    pub fn read<R>(&mut self, table: &Arc<Table>, look: impl Fn(&TableReader<'_>) -> R) -> R {
         let index = self.index_of(table);
         let Touched { pinned, fork, .. } = &self.tables[index];
-        look(fork.as_ref().map_or_else(|| pinned.reader(), TableFork::reader))
+        look(&fork.as_ref().map_or_else(|| pinned.reader(), TableFork::reader))
     }
 
     /// A writer of a table. What it writes can be undone ([`Transaction::savepoint`],

@@ -12,6 +12,7 @@
 //! numbers    hidden row numbers of tables without a layout key
 //! upkept     what upkeep did to a row group, and why it leaves one alone
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
+//! latch      who changes values of a slice in place
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
 //!            edit ◀── branch               check      versions that are written; what holds of each
 //! ```
@@ -44,6 +45,7 @@ mod edit;
 mod encoded;
 pub(crate) mod epochs;
 pub(crate) mod key;
+mod latch;
 mod numbers;
 mod root;
 mod row_group;
@@ -61,6 +63,7 @@ pub(crate) use counters::{Counted, LiveCounters};
 pub(crate) use edit::{Edit, Node};
 pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;
+pub(crate) use latch::{Latch, Latched};
 pub(crate) use numbers::Numbers;
 pub(crate) use root::Root;
 pub(crate) use row_group::Partition;

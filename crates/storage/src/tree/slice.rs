@@ -1,6 +1,6 @@
 //! Slices: up to 1024 slots of all columns, and which of them are live.
 
-use super::{Edit, Node};
+use super::{Edit, Latch, Latched, Node};
 use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
 use crate::block::{Block, Scattered, Values};
@@ -20,6 +20,8 @@ const SCATTERED_MIN: usize = 24;
 /// A node of the tree: a block for each column, and the live bits.
 pub(crate) struct Slice {
     stamp: Stamp,
+    /// Taken by who changes values of live slots in place, while others may read and change other slices.
+    latch: Latch,
     /// The slots that are rows, as bits.
     live: [u64; WORDS],
     /// Slots that older versions may show: the live bits of those that can still be reached.
@@ -68,7 +70,7 @@ impl Node for Slice {
         let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
         visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
         let (stamp, blocks) = (edit.stamp, self.blocks.clone());
-        Slice { stamp, visible, blocks, ..*self }
+        Slice { stamp, latch: Latch::default(), visible, blocks, ..*self }
     }
 
     fn retire(link: Link<Slice>, edit: &mut Edit) {
@@ -129,7 +131,8 @@ impl Slice {
         let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
         let (stamp, key) = (edit.stamp, edit.key);
-        let slice = Slice { stamp, live, visible: [0; WORDS], rows, is_hot, is_settled: false, key, blocks };
+        let (latch, visible) = (Latch::default(), [0; WORDS]);
+        let slice = Slice { stamp, latch, live, visible, rows, is_hot, is_settled: false, key, blocks };
         edit.count(slice.bytes() as isize);
         slice
     }
@@ -214,6 +217,18 @@ impl Slice {
         if !slots.is_null() {
             prefetch::prefetch_all(slots, bytes);
         }
+    }
+
+    /// Its latch.
+    #[inline]
+    pub(crate) fn latch(&self) -> &Latch {
+        &self.latch
+    }
+
+    /// Takes the latch, if the slice bears the stamp and is known to be written.
+    #[inline]
+    pub(crate) fn latched(&self, stamp: Stamp) -> Option<Latched<'_>> {
+        (self.stamp == stamp && self.is_hot).then(|| self.latch.take()).flatten()
     }
 
     // ---- writing: the slice bears the stamp of the edit ---------------------------------------------------

@@ -44,6 +44,17 @@ impl Sketch {
         self.raise(register, rank);
     }
 
+    /// True if a value of this hash would change nothing. May be false for one that has been counted while
+    /// there were few.
+    #[inline]
+    pub(crate) fn counts(&self, hash: u64) -> bool {
+        let (register, rank) = update(hash);
+        match &self.registers {
+            Some(registers) => registers[register as usize % REGISTERS] >= rank,
+            None => self.few.contains(&(register, rank)),
+        }
+    }
+
     /// Counts some values, of which `hash` is the hash.
     // PERF: hashes of many values are made with vectors, and the registers are there from the start: a list
     // of few updates is searched for each value.

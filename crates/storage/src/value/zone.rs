@@ -1,6 +1,7 @@
 //! What is known of many values without looking at them: bounds and NULL counts, by block, row group and
 //! table.
 
+use super::Datum;
 use entasis_vector::Value;
 use std::cmp::Ordering;
 
@@ -18,6 +19,19 @@ pub struct Zone {
 impl Zone {
     /// The zone of no slots.
     pub const EMPTY: Zone = Zone { min: Value::Null, max: Value::Null, nulls: 0 };
+
+    /// True if a value lies within the bounds, or if it is NULL and so are others.
+    #[inline]
+    pub(crate) fn holds(&self, datum: Datum<'_>) -> bool {
+        match datum {
+            Datum::Null => self.nulls > 0,
+            datum => {
+                !self.min.is_null()
+                    && datum.cmp_bound(&self.min).is_ge()
+                    && datum.cmp_bound(&self.max).is_le()
+            }
+        }
+    }
 
     /// Widens this zone by `other`.
     pub fn merge(&mut self, other: &Zone) {

@@ -263,14 +263,7 @@ impl Writer<'_> {
 /// Widens the zone of a column by a value.
 #[inline]
 pub(crate) fn widen_zone(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
-    let zone = &zones[column];
-    let holds = match datum {
-        Datum::Null => zone.nulls > 0,
-        datum => {
-            !zone.min.is_null() && datum.cmp_bound(&zone.min).is_ge() && datum.cmp_bound(&zone.max).is_le()
-        }
-    };
-    if !holds {
+    if !zones[column].holds(datum) {
         let zone = &mut Arc::make_mut(zones)[column];
         match datum {
             Datum::Null => zone.nulls = 1,

@@ -71,6 +71,7 @@ use file::{Access, DataFile, DatabaseId, State};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Two columns: a key, and a value.
@@ -171,6 +172,71 @@ fn a_snapshot_sees_no_half_of_a_change() {
     thread.join().unwrap();
     assert_eq!(rows(&before), seen, "a snapshot stays as it is");
     assert_eq!(rows(&table.snapshot()), [(0, 60), (1, 140), (2, 100), (3, 100), (4, 100)]);
+}
+
+/// How often a value was changed in place, in all schedules.
+static IN_PLACE: AtomicU64 = AtomicU64::new(0);
+
+/// Changes the value of a row to the next of three, in place if that can be done.
+fn turn(table: &Table, key: i64) {
+    let next = |datum: Datum<'_>| match datum {
+        Datum::Integer(value) => [(1, Datum::Integer((value + 1) % 3))],
+        other => panic!("{other:?}"),
+    };
+    let changed = table.change_in_place(&row(key, 0)[..1], |row| {
+        let changes = next(row.datum(1));
+        Ok(row.change(&changes)?.then_some(()))
+    });
+    if changed.expect("it is not logged").is_some() {
+        IN_PLACE.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    let mut writer = table.write();
+    let found = writer.find(&row(key, 0)[..1]).expect("the row is there");
+    let changes = next(writer.datum(found, 1));
+    writer.update(found, &changes);
+}
+
+fn changes_in_place_are_neither_lost_nor_torn() {
+    let table = table(16);
+    for key in 0..6 {
+        table.write().insert(&row(key, (key - 3).max(0)));
+    }
+    let [first, second, third] = [(); 3].map(|()| table.clone());
+    let first = thread::spawn(move || {
+        for _ in 0..2 {
+            turn(&first, 1);
+            turn(&first, 2);
+        }
+    });
+    let second = thread::spawn(move || {
+        turn(&second, 3);
+        let _seen = second.snapshot();
+        turn(&second, 3);
+    });
+    let third = thread::spawn(move || {
+        let mut transaction = Transaction::begin(std::slice::from_ref(&third));
+        let mut writer = transaction.write(&third);
+        let found = writer.find(&row(0, 0)[..1]).expect("the row is there");
+        writer.update(found, &[(1, Datum::Integer(2))]);
+        drop(writer);
+        transaction.commit(|_| Ok(())).expect("nobody else changes the row");
+    });
+    for _ in 0..2 {
+        let [one, two] = table.read(|reader| {
+            [1, 2].map(|key| {
+                let (found, mut values) = (reader.find(&row(key, 0)[..1]), Vec::new());
+                reader.read(found.expect("the row is there"), &[1], &mut values);
+                match values[0] {
+                    Datum::Integer(value) => value as i64,
+                    other => panic!("{other:?}"),
+                }
+            })
+        });
+        assert!(one - two == 0 || one - two == 1, "{one} and {two}: of two moments");
+    }
+    [first, second, third].into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(rows(&table.snapshot()), [(0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 2)]);
 }
 
 fn row_groups_are_split_beside_readers_and_forks() {
@@ -523,6 +589,8 @@ fn main() {
     run("different keys are both committed", different_keys_are_both_committed, 5000);
     run("one of two equal keys is committed", one_of_two_equal_keys_is_committed, 5000);
     run("a snapshot sees no half of a change", a_snapshot_sees_no_half_of_a_change, 5000);
+    run("changes in place are neither lost nor torn", changes_in_place_are_neither_lost_nor_torn, 5000);
+    assert!(IN_PLACE.load(Ordering::Relaxed) > 5000, "some are made in place");
     run("row groups are split beside readers and forks", row_groups_are_split_beside_readers_and_forks, 5000);
     run("upkeep changes nothing beside writers", upkeep_changes_nothing_beside_writers, 5000);
     run(

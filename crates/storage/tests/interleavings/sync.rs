@@ -3,7 +3,7 @@
 #[path = "../../src/sync/lock_order.rs"]
 pub(crate) mod lock_order;
 
-pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, Ordering};
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use shuttle::thread_local;
 pub(crate) use std::sync::PoisonError;

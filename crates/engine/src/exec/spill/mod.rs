@@ -3,7 +3,8 @@
 //! A [`file::TempFile`] takes pieces of bytes and returns their places; [`rows::RowFormat`] writes rows to
 //! such pieces, as self-contained [tuples](super::tuple), and reads them again. The operator decides what
 //! makes a piece and when it is read: joins and aggregations keep a list of pieces for each partition
-//! ([`store`]), sorts one for each sorted run.
+//! ([`store`]), sorts one for each sorted run, and rows that several parts of a statement read for each
+//! morsel ([`kept`]).
 //!
 //! Invariants: a file loses its name when it is created (where the system allows that), so nothing is left
 //! behind whatever happens to the statement or the process. All files of a database together have at most
@@ -11,6 +12,7 @@
 //! reserved.
 
 pub(crate) mod file;
+pub(crate) mod kept;
 pub(crate) mod rows;
 pub(crate) mod store;
 #[cfg(test)]

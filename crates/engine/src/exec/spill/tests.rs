@@ -198,3 +198,62 @@ fn files_say_what_is_wrong_and_leave_nothing() {
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.message().contains(&*settings.temp_directory) && error.hint().is_some(), "{error}");
 }
+
+/// Rows kept with little memory, by two workers whose morsels alternate, are those that were pushed, in the
+/// order of the morsels, as often as they are read.
+#[test]
+fn kept_rows_are_read_in_their_order() {
+    use super::kept::{Keeper, PartReader};
+    use crate::exec::sink::ResultSink;
+    use crate::memory::MemoryBudget;
+    let types = [DataType::Int64, DataType::Varchar, DataType::Decimal { precision: 30, scale: 2 }];
+    let metas: Vec<ColumnMeta> =
+        types.iter().enumerate().map(|(id, &ty)| ColumnMeta::new(ColumnId(id as u32), ty)).collect();
+    for (limit, spills) in [(usize::MAX, false), (3 << 20, true), (200 << 10, true)] {
+        let memory = Arc::new(MemoryBudget::new(limit));
+        let context = QueryContext { memory: memory.clone(), ..QueryContext::default() };
+        let keeper = Keeper::new(&context, types.to_vec());
+        let mut chance = Chance(7);
+        let rows = rows_of(&metas, 60_000, &mut chance);
+        let mut workers = [(); 2].map(|()| keeper.worker().unwrap());
+        for (morsel, segment_start) in (0..rows.rows()).step_by(5_000).enumerate() {
+            let worker = &mut workers[morsel % 2];
+            worker.start_morsel(morsel as u64);
+            for start in (segment_start..segment_start + 5_000).step_by(1_000) {
+                let mut chunk = Chunk::new();
+                chunk.reset(1_000);
+                let group = chunk.push_group(Selection::ALL);
+                for (column, meta) in metas.iter().enumerate() {
+                    let mut vector = Vector::new(meta.physical);
+                    rows.read(column, 0, start, 1_000, &mut vector);
+                    chunk.push_column(vector, group);
+                }
+                worker.push(&chunk).unwrap();
+            }
+        }
+        workers.into_iter().for_each(|mut worker| worker.finish().unwrap());
+        let kept = keeper.into_rows();
+        assert_eq!((kept.rows(), kept.has_pieces()), (60_000, spills));
+        assert!(memory.used() <= limit / 2, "others have as much");
+        for _ in 0..2 {
+            let (mut reader, mut chunk, mut seen) = (PartReader::default(), Chunk::new(), 0);
+            for part in 0..kept.parts() {
+                reader.begin(&kept, part).unwrap();
+                while reader.next(&kept, &mut chunk).unwrap() {
+                    for (column, meta) in metas.iter().enumerate() {
+                        let mut vector = Vector::new(meta.physical);
+                        rows.read(column, 0, seen, chunk.len(), &mut vector);
+                        for row in 0..chunk.len() {
+                            let found = bytes_of(chunk.vector(column), row);
+                            assert_eq!(found, bytes_of(&vector, row), "row {}", seen + row);
+                        }
+                    }
+                    seen += chunk.len();
+                }
+            }
+            assert_eq!(seen, rows.rows());
+        }
+        drop(kept);
+        assert_eq!(memory.used(), 0);
+    }
+}

@@ -1,5 +1,6 @@
 //! Compares keyed statements with the same statements run with a plan: the same rows, errors and indexes.
 
+mod beside;
 mod inserts;
 mod paths;
 mod several;

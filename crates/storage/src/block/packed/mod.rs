@@ -15,8 +15,8 @@
 //! | [`Packed::unpack`] | all codes ([`kernels`]) | [`Packed::get`] |
 //! | [`Packed::narrow`] | the slots with a code of a range ([`kernels`]) | unpacking, and comparing |
 //!
-//! A code is written in place only in a block that no other thread can see, since a word has the bits of
-//! several slots. Not here: the choice of the width, and what codes mean.
+//! A code is written in place only in a block that no other thread can see, or under the latch of its slice,
+//! since a word has the bits of several slots. Not here: the choice of the width, and what codes mean.
 
 #[cfg(target_arch = "x86_64")]
 mod kernels;
@@ -162,12 +162,12 @@ fn unpack_rows<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
 
 /// The code in a slot.
 #[inline(always)]
-fn get<T: Lane>(words: &[T], width: usize, slot: usize) -> T {
+fn get<T: Lane>(words: impl Fn(usize) -> T, width: usize, slot: usize) -> T {
     let (row, lane) = (slot / T::LANES, slot % T::LANES);
     let (word, bit) = place::<T>(row, width);
     // Nothing follows the last word, and whatever is read for it is masked off.
     let rest = if bit + width > T::LANE_BITS { word + 1 } else { word };
-    T::joined(words[word * T::LANES + lane], words[rest * T::LANES + lane], bit, width)
+    T::joined(words(word * T::LANES + lane), words(rest * T::LANES + lane), bit, width)
 }
 
 /// Writes the code in a slot: one word, or two.
@@ -286,14 +286,15 @@ impl Packed {
         Ahead::packed(&self.words, self.width())
     }
 
-    /// The code in `slot`.
+    /// The code in `slot`, which may be written meanwhile under the latch of its slice.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> u64 {
         let width = self.width();
-        with_lanes!(width, T => get(self.words.as_slice::<T>(), width, slot).code())
+        with_lanes!(width, T => get::<T>(|word| cells::load(&self.words, word), width, slot).code())
     }
 
-    /// Writes a code of at most `width` bits to `slot` of a block that no other thread can see.
+    /// Writes a code of at most `width` bits to `slot` of a block that no other thread can see, or whose
+    /// slice the caller has latched.
     #[inline]
     pub(crate) fn store(&self, slot: usize, code: u64) {
         let width = self.width();
@@ -340,7 +341,7 @@ pub(crate) fn each_of<T: Lane>(
     mut each: impl FnMut(u64),
 ) {
     if slots.len() < FEW {
-        slots.for_each(|slot| each(get(words, width, slot).code()));
+        slots.for_each(|slot| each(get(|word| words[word], width, slot).code()));
     } else {
         let mut room = Room::<T>::new();
         let all = T::unpack(Vectors::widest(), words, width, &mut room.0);

@@ -161,6 +161,18 @@ impl RowGroup {
         self.numbers = numbers;
     }
 
+    /// True if it is known to be written, so that nothing is kept of it that a write makes wrong.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_hot && self.digests.is_none()
+    }
+
+    /// Marks it, which is open, as written again.
+    pub(crate) fn touch_shared(&self) {
+        if self.looks.load(Ordering::Relaxed) != 0 {
+            self.looks.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Marks it as written.
     pub(crate) fn touch(&mut self) {
         self.is_hot = true;
