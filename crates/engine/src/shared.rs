@@ -84,27 +84,14 @@ impl Shared {
     }
 
     fn with(name: String, schema: Schema, plan: Plan, stage: Stage, outputs: Vec<Option<usize>>) -> Shared {
-        let expected = estimate(&plan.root, &plan.columns);
-        let column = |output: &Option<usize>| {
-            let known = output.map(|output| expected.column(plan.output[output].column));
-            ColumnStatistics {
-                min: None,
-                max: None,
-                nulls: known.map(|known| (known.nulls * expected.rows) as u64),
-                distinct: known.map(|known| known.distinct as u64),
-                bounds_are_exact: false,
-            }
-        };
-        let statistics =
-            Statistics { rows: Some(expected.rows as u64), columns: outputs.iter().map(column).collect() };
         Shared {
             name,
             schema,
-            plan,
             stage,
             optimized: Mutex::default(),
+            statistics: statistics_of(&plan, &outputs),
+            plan,
             outputs,
-            statistics,
             rows: Mutex::default(),
             profile: Mutex::default(),
         }
@@ -188,12 +175,14 @@ impl Relation for Shared {
                 kept.extend(output.map(|output| plan.output[output].clone()));
             }
         }
-        if wanted.is_none() && kept.len() == plan.output.len() {
-            return None;
-        }
         plan.output = kept;
         plan.root = filter(plan.root, wanted.into_iter().collect());
-        Some(Arc::new(Shared::with(self.name.clone(), self.schema.clone(), plan, self.stage, outputs)))
+        let mut shared = Shared::with(self.name.clone(), self.schema.clone(), plan, self.stage, outputs);
+        // What is known of its tables has come to the filters, and rows have been looked at.
+        if let Ok(optimized) = shared.optimized(&Settings::default()) {
+            shared.statistics = statistics_of(&optimized, &shared.outputs);
+        }
+        Some(Arc::new(shared))
     }
 
     fn plan_text(&self, detailed: bool) -> Option<String> {
@@ -220,6 +209,23 @@ impl Relation for Shared {
         let wanted = request.columns.iter().map(output).collect::<Result<_>>()?;
         Ok(scan_of(self.rows(context)?, wanted, context))
     }
+}
+
+/// What is expected of the rows of a plan. `outputs` has, for each column of a relation, the number of the
+/// output that it is.
+fn statistics_of(plan: &Plan, outputs: &[Option<usize>]) -> Statistics {
+    let expected = estimate(&plan.root, &plan.columns);
+    let column = |output: &Option<usize>| {
+        let known = output.map(|output| expected.column(plan.output[output].column));
+        ColumnStatistics {
+            min: None,
+            max: None,
+            nulls: known.map(|known| (known.nulls * expected.rows) as u64),
+            distinct: known.map(|known| known.distinct as u64),
+            bounds_are_exact: false,
+        }
+    };
+    Statistics { rows: Some(expected.rows as u64), columns: outputs.iter().map(column).collect() }
 }
 
 /// Adds the relations that a plan scans, but for stored tables.

@@ -15,6 +15,7 @@ pub mod error;
 pub mod expr;
 pub mod hash;
 mod pages;
+pub mod parts;
 pub mod prefetch;
 pub mod relaxed;
 pub mod selection;

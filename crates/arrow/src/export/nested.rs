@@ -1,22 +1,22 @@
 //! Nested values to arrays: the bytes of all values of one level are taken apart into those of the level
 //! below, until they are plain values, so that each level becomes one array.
 
-use super::values_to_array;
+use super::vector_to_array;
 use crate::arrow_error;
 use crate::types::to_arrow_type;
-use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType as ArrowType;
-use entasis_vector::value::nested::{self, Reader};
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::parts::{Part, write_parts};
+use entasis_vector::value::nested::Reader;
+use entasis_vector::{DataType, Error, Result, Vector};
 use std::sync::Arc;
 
 /// An array of `ty` with the values that these bytes stand for; `None` is NULL.
 ///
 /// # Errors
 /// Resource, if there are more elements than 31 bits can count; input, if an interval is too long for Arrow.
-pub(super) fn array_of(parts: &[Option<&[u8]>], ty: DataType) -> Result<ArrayRef> {
+pub(super) fn array_of(parts: &[Part<'_>], ty: DataType) -> Result<ArrayRef> {
     let nulls = NullBuffer::from_iter(parts.iter().map(Option::is_some));
     let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
     Ok(match (ty, to_arrow_type(ty)) {
@@ -49,29 +49,10 @@ pub(super) fn array_of(parts: &[Option<&[u8]>], ty: DataType) -> Result<ArrayRef
             let array = StructArray::try_new_with_length(of, arrays, nulls, parts.len());
             Arc::new(array.map_err(arrow_error)?)
         }
-        (DataType::Varchar, _) => {
-            let mut builder = StringBuilder::with_capacity(parts.len(), 0);
-            for part in parts {
-                match part.map(|bytes| nested::decode(bytes, ty)).transpose()? {
-                    Some(Value::Text(text)) => builder.append_value(text),
-                    _ => builder.append_null(),
-                }
-            }
-            Arc::new(builder.finish())
-        }
-        (DataType::Blob, _) => {
-            let mut builder = BinaryBuilder::with_capacity(parts.len(), 0);
-            for part in parts {
-                match part.map(|bytes| nested::decode(bytes, ty)).transpose()? {
-                    Some(Value::Bytes(bytes)) => builder.append_value(bytes),
-                    _ => builder.append_null(),
-                }
-            }
-            Arc::new(builder.finish())
-        }
         _ => {
-            let value = |part: &Option<&[u8]>| part.map_or(Ok(Value::Null), |part| nested::decode(part, ty));
-            values_to_array(&parts.iter().map(value).collect::<Result<Vec<_>>>()?, ty)?
+            let mut vector = Vector::new(ty.physical());
+            write_parts(parts, ty, &mut vector)?;
+            vector_to_array(&vector, None, parts.len(), ty)?
         }
     })
 }

@@ -7,8 +7,8 @@
 //! keys of those that pass are looked up in a sample of the other table's column. That takes some hundred
 //! microseconds, and is done only where the other table is large enough for queries to take much longer.
 //!
-//! Where two large tables are joined by a column that is a key of neither, a few frequent values make most of
-//! the pairs. So samples of both are joined.
+//! How frequent values of two columns meet each other, of which neither is a key, samples of both tell
+//! ([`entasis_storage::KeySample`]).
 //!
 //! The result is a factor, by which the join of the two columns keeps more rows than expected.
 
@@ -28,13 +28,6 @@ const KEYS: usize = 4096;
 /// than for filters, as references to one row often stand together.
 const RUNS: usize = 256;
 const RUN_SLOTS: usize = 4;
-/// The number of runs of each of two large tables. If each of a hundred thousand values were as frequent as
-/// any other, there would be six pairs of equal keys; where frequent values count, there are many.
-const JOINED_RUNS: usize = 192;
-/// The most blocks that are looked at to place these.
-const JOINED_BLOCKS: usize = 4 * JOINED_RUNS;
-/// The least pairs of equal keys that say more than statistics do.
-const LEAST_PAIRS: usize = 48;
 
 /// The values of a column in the rows that satisfy the filters of `scan`, and how many rows have each; `None`
 /// if the table is not small, there is no filter that can be tested, or there are many, as `expected` rows
@@ -52,7 +45,7 @@ pub(crate) fn keys(
     let ty = columns.ty(key);
     let mut tester = Tester::of(scan, Some(key), columns)?;
     let mut found = HashMap::new();
-    for (group, block) in candidates(table, &zone_tests(scan), (usize::MAX, 0)).blocks {
+    for (group, block) in candidates(table, &zone_tests(scan), usize::MAX).blocks {
         let first = block * group.block_slots();
         for start in (first..first + group.block_slots()).step_by(CHUNK_ROWS) {
             let run = start..(start + CHUNK_ROWS).min(first + group.block_slots());
@@ -90,7 +83,7 @@ pub(crate) fn pairs(
     let unfiltered = Scan { filters: Vec::new(), ..scan.clone() };
     let mut tester = Tester::of(&unfiltered, Some(key), columns)?;
     let (mut rows, mut pairs) = (0, 0);
-    for (group, runs) in places(&candidates(table, &[], (RUNS, 0)).blocks, (RUNS, RUN_SLOTS), 0) {
+    for (group, runs) in places(&candidates(table, &[], RUNS).blocks, (RUNS, RUN_SLOTS)) {
         rows += tester.test(group, &runs, |position, key| {
             pairs += key.and_then(|key| keys.get(&key.value(position, ty))).copied().unwrap_or(0);
         })?;
@@ -99,45 +92,6 @@ pub(crate) fn pairs(
         (0, _) => None,
         (rows, 0) => Some(least.min(NONE / rows as f64)),
         (rows, pairs) => Some(pairs as f64 / rows as f64),
-    }
-}
-
-/// A sample of the values of a column in the rows that satisfy the filters of a scan.
-pub(crate) struct SampledKeys {
-    /// How many rows of the sample have each value; NULL is none.
-    keys: HashMap<Value, usize>,
-    /// The rows of the sample that satisfy the filters.
-    rows: usize,
-}
-
-impl SampledKeys {
-    /// A sample of the column `key` of `scan`; `None` if its table is not large, or some filter cannot be
-    /// tested. Samples of another `seed` are of other rows: a table that is joined with itself must not meet
-    /// the same rows again.
-    pub(crate) fn of(scan: &Scan, key: ColumnId, seed: usize, columns: &Columns) -> Option<SampledKeys> {
-        let table = scan.relation.table().filter(|_| is_large(scan))?;
-        let ty = columns.ty(key);
-        let mut tester = Tester::of(scan, Some(key), columns)?;
-        let mut sample = SampledKeys { keys: HashMap::new(), rows: 0 };
-        let blocks = candidates(table, &zone_tests(scan), (JOINED_BLOCKS, seed)).blocks;
-        for (group, runs) in places(&blocks, (JOINED_RUNS, RUN_SLOTS), seed) {
-            tester.test(group, &runs, |position, key| {
-                sample.rows += 1;
-                let value = key.map_or(Value::Null, |key| key.value(position, ty));
-                if !value.is_null() {
-                    *sample.keys.entry(value).or_insert(0) += 1;
-                }
-            })?;
-        }
-        Some(sample)
-    }
-
-    /// The share of the pairs of rows of the two tables that have equal keys, if the samples have enough such
-    /// pairs to tell.
-    pub(crate) fn share(&self, other: &SampledKeys) -> Option<f64> {
-        let of_key = |(key, count): (&Value, &usize)| count * other.keys.get(key).copied().unwrap_or(0);
-        let pairs: usize = self.keys.iter().map(of_key).sum();
-        (pairs >= LEAST_PAIRS).then(|| pairs as f64 / (self.rows as f64 * other.rows as f64))
     }
 }
 
@@ -171,25 +125,5 @@ mod tests {
         assert_eq!(keys(&of(CompareOp::Eq, 7), id, 5_000.0, &columns), None, "many are not tested");
         assert_eq!(keys(&words, id, 1_000.0, &columns), None, "without filters statistics know as much");
         assert_eq!(pairs(&words, id, &sevens, 0.01, &columns), None, "the table is small");
-    }
-
-    #[test]
-    fn frequent_values_of_two_large_tables_make_most_pairs() {
-        let mut columns = Columns::default();
-        let skewed = |i: i128| if i * 7919 % 10 == 0 { 7 } else { i * 104_729 % 50_000 };
-        let one = table(["key", "n"], 120_000, |i| [skewed(i), i], &mut columns);
-        let other = table(["key", "n"], 150_000, |i| [skewed(i + 3), i], &mut columns);
-        let even = table(["key", "n"], 300_000, |i| [i, i], &mut columns);
-        let key = |scan: &Scan| scan.columns[0].0;
-        let sample = |scan: &Scan| SampledKeys::of(scan, key(scan), 0, &columns).unwrap();
-        let share = sample(&one).share(&sample(&other)).unwrap();
-        assert!((0.005..0.02).contains(&share), "{share}");
-        assert_eq!(sample(&one).share(&sample(&even)), None, "too few to tell");
-        let again = SampledKeys::of(&even, key(&even), 1, &columns).unwrap();
-        assert_eq!(sample(&even).share(&again), None, "the same rows");
-        let filter = Expr::compare(CompareOp::Eq, columns.expr(key(&one)), number(7));
-        let sevens = Scan { filters: vec![filter], ..one.clone() };
-        let share = sample(&sevens).share(&sample(&other)).unwrap();
-        assert!((0.05..0.2).contains(&share), "{share}");
     }
 }

@@ -17,9 +17,10 @@
 //!   (hardly a filter).
 //!
 //! Filters of scans that are joined have been tested on samples ([`super::sample`]), which count more than
-//! statistics, and so has been what refers to the rows of small tables ([`super::references`]).
+//! statistics, and so has been what refers to the rows of small tables ([`super::references`]). How frequent
+//! values of two columns meet, samples of both say.
 //!
-//! Not done: histograms, skew of the keys of two large tables.
+//! Not done: histograms.
 
 use super::overlap::{SharedPart, overlap};
 use super::selectivity;
@@ -242,15 +243,17 @@ fn residual_share(residual: &[Expr], both: &Estimate) -> f64 {
     if residual.is_empty() { 1.0 } else { selectivity::selectivity(residual, both).powf(0.25) }
 }
 
-/// By how much a key is known to keep more rows than statistics expect.
-fn known_factor(key: &JoinKey, references: &[Reference]) -> f64 {
-    let (Expr::Column { id: left, .. }, Expr::Column { id: right, .. }) = (&key.left, &key.right) else {
-        return 1.0;
+/// By how much a join by keys is known to keep more rows than statistics expect: what was found of columns
+/// that meet here. They are equal, though the join may compare others that are equal to them.
+fn known_factor(left: &Estimate, right: &Estimate) -> f64 {
+    let meets = |found: &&Reference| {
+        let is_between = |one: &Estimate, other: &Estimate| {
+            one.columns.contains_key(&found.key) && other.columns.contains_key(&found.by)
+        };
+        is_between(left, right) || is_between(right, left)
     };
-    let is_of = |found: &&Reference| {
-        (found.key, found.by) == (*left, *right) || (found.key, found.by) == (*right, *left)
-    };
-    references.iter().find(is_of).map_or(1.0, |found| found.factor)
+    let found = left.references.iter().chain(&right.references).filter(meets);
+    found.map(|found| found.factor).product()
 }
 
 /// What is believed of a join of two subplans.
@@ -275,8 +278,9 @@ pub(crate) fn estimate_join(
     let within: f64 = parts.iter().map(|(l, r)| l.rows * r.rows).product();
     let selected = within * key_selectivity(&domains, (left.base, right.base));
 
-    let references: Vec<Reference> = left.references.iter().chain(&right.references).copied().collect();
-    let selected = selected * on.iter().map(|key| known_factor(key, &references)).product::<f64>();
+    let known = if on.is_empty() { 1.0 } else { known_factor(&left, &right) };
+    let selected = selected * known;
+    let references = left.references.iter().chain(&right.references).copied().collect();
     let mut both = Estimate {
         rows: left_rows * right_rows,
         base: left.base.max(right.base),

@@ -54,8 +54,8 @@ pub(crate) fn sample(scan: &Scan, columns: &Columns) -> Option<Sampled> {
     }
     let mut tester = Tester::of(scan, None, columns)?;
     let (mut rows, mut passed) = (0, 0);
-    let Candidates { blocks, within } = candidates(table, &zone_tests(scan), (BLOCKS, 0));
-    for (group, runs) in places(&blocks, (RUNS, RUN_SLOTS), 0) {
+    let Candidates { blocks, within } = candidates(table, &zone_tests(scan), BLOCKS);
+    for (group, runs) in places(&blocks, (RUNS, RUN_SLOTS)) {
         rows += tester.test(group, &runs, |_, _| passed += 1)?;
     }
     let ranges = if within < 1.0 { ranges(scan, &blocks, columns) } else { Vec::new() };

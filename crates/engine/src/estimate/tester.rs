@@ -104,13 +104,8 @@ pub(super) struct Candidates<'a> {
 }
 
 /// The blocks whose zones satisfy all tests. Row groups are told apart by their own zones; of the blocks of
-/// those that may have such rows, at most `most` are looked at, which are spread over them. Another `seed`
-/// looks at others.
-pub(super) fn candidates<'a>(
-    table: &'a TableSnapshot,
-    tests: &[ZoneTest],
-    (most, seed): (usize, usize),
-) -> Candidates<'a> {
+/// those that may have such rows, at most `most` are looked at, which are spread over them.
+pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most: usize) -> Candidates<'a> {
     let may_pass = |group: &&RowGroup| {
         let zone = |column| group.column_zone(column);
         group.rows() > 0 && tests.iter().all(|test| test.may_pass(&zone))
@@ -122,7 +117,7 @@ pub(super) fn candidates<'a>(
     let (mut before, mut number) = (0, 0);
     for group in &groups {
         loop {
-            let place = number * part + scattered(number.wrapping_add(seed.wrapping_mul(most))) % part;
+            let place = number * part + scattered(number) % part;
             if place >= before + group.blocks() {
                 break;
             }
@@ -148,17 +143,16 @@ pub(super) fn candidates<'a>(
 }
 
 /// `runs` runs of slots, by row group: one in each equal part of the blocks, which are in the order of the
-/// table. Another `seed` gives others.
+/// table.
 pub(super) fn places<'a>(
     blocks: &[BlockPlace<'a>],
     (runs, run_slots): (usize, usize),
-    seed: usize,
 ) -> Vec<(&'a RowGroup, Vec<Range<usize>>)> {
     let mut places: Vec<(&RowGroup, Vec<Range<usize>>)> = Vec::new();
     let Some(block_slots) = blocks.first().map(|(group, _)| group.block_slots()) else { return places };
     let part = (blocks.len() * block_slots / runs).max(run_slots);
     for number in 0..runs {
-        let start = number * part + scattered(number + seed * runs) % (part - run_slots + 1);
+        let start = number * part + scattered(number) % (part - run_slots + 1);
         let Some((group, block)) = blocks.get(start / block_slots) else { break };
         // A run ends with its block, behind which another one may follow.
         let start = start % block_slots;

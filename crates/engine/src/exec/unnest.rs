@@ -1,16 +1,13 @@
 //! Unnest: a row for each element of its lists. The input's columns stay where they are, under a selection
-//! that names a row as often as it has elements; the elements are decoded into vectors of their own.
-//!
-//! Not done: loops for elements of one width. Each is decoded to a [`Value`] and written on its own, which is
-//! most of the time that this takes (`docs/decisions/0037-nested-values-are-bytes.md`).
+//! that names a row as often as it has elements; the elements are collected as bytes, a chunk of them, and
+//! then decoded into vectors of their own ([`entasis_vector::parts`]).
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
-use entasis_vector::value::nested::{self, Reader};
-use entasis_vector::vector::uuid_to_ordered;
+use entasis_vector::parts::{Part, write_parts};
+use entasis_vector::value::nested::Reader;
 use entasis_vector::{
-    Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Selection, StringView, Value, Vector,
-    statement,
+    Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Selection, StringView, Vector, statement,
 };
 use std::sync::Arc;
 
@@ -53,7 +50,6 @@ impl Unnest {
 
 impl OperatorFactory for Unnest {
     fn worker(&self) -> Result<Box<dyn Operator>> {
-        let count = self.elements.len();
         Ok(Box::new(Worker {
             machine: Machine::new(self.program.clone()),
             computed: Chunk::new(),
@@ -63,9 +59,8 @@ impl OperatorFactory for Unnest {
                 vectors: self.elements.iter().map(|ty| Vector::new(ty.physical())).collect(),
                 picks: Vec::with_capacity(self.chunk_rows),
                 chunk_rows: self.chunk_rows,
+                spares: Vec::new(),
             },
-            parts: vec![None; count],
-            spares: Vec::new(),
         }))
     }
 
@@ -80,9 +75,6 @@ struct Worker {
     /// The lists of a chunk, flat.
     lists: Vec<Vector>,
     made: Made,
-    /// The next element of each list, once one has any.
-    parts: Vec<Option<Value>>,
-    spares: Vec<Arc<Buffer>>,
 }
 
 /// Rows that are made.
@@ -93,35 +85,24 @@ struct Made {
     /// The input row of each.
     picks: Vec<u16>,
     chunk_rows: usize,
+    spares: Vec<Arc<Buffer>>,
 }
 
 impl Made {
-    /// Adds a row with these elements.
-    fn add(&mut self, row: usize, parts: &mut [Option<Value>]) -> Result<()> {
-        let at = self.picks.len();
-        if at == 0 {
-            self.vectors.iter_mut().for_each(|vector| vector.begin(CHUNK_ROWS));
-        }
-        for ((vector, ty), part) in self.vectors.iter_mut().zip(&self.types).zip(parts) {
-            match part.take().unwrap_or(Value::Null) {
-                Value::Integer(v) if *ty == DataType::Uuid => {
-                    vector.write_value(at, &Value::Integer(uuid_to_ordered(v)))?;
-                }
-                value => vector.write_value(at, &value)?,
-            }
-        }
-        self.picks.push(row as u16);
-        Ok(())
-    }
-
-    /// Pushes the rows, which are of `chunk`.
-    fn push(&mut self, chunk: &Chunk, spares: &mut Vec<Arc<Buffer>>, next: &mut dyn Push) -> Result<Flow> {
+    /// Pushes the rows, which are of `chunk`, with these elements, which are taken out.
+    fn push(&mut self, chunk: &Chunk, elements: &mut [Vec<Part<'_>>], next: &mut dyn Push) -> Result<Flow> {
         // A single row may have any number of elements.
         statement::check()?;
         let mut out = chunk.clone();
-        out.select(&self.picks, spares);
+        out.select(&self.picks, &mut self.spares);
         let dense = out.push_group(Selection::ALL);
-        self.vectors.iter().for_each(|vector| out.push_column(vector.clone(), dense));
+        for ((vector, ty), elements) in self.vectors.iter_mut().zip(&self.types).zip(elements) {
+            // Those of a list that has ended are NULL.
+            elements.resize(self.picks.len(), None);
+            write_parts(elements, *ty, vector)?;
+            elements.clear();
+            out.push_column(vector.clone(), dense);
+        }
         self.picks.clear();
         next.push(&mut out)
     }
@@ -136,40 +117,41 @@ impl Operator for Worker {
         }
         // Releases the machine's registers.
         self.computed.reset(0);
+        let (lists, made) = (&self.lists, &mut self.made);
+        let mut elements: Vec<Vec<Part<'_>>> = lists.iter().map(|_| Vec::with_capacity(CHUNK_ROWS)).collect();
+        let mut readers: Vec<Option<Reader<'_>>> = Vec::with_capacity(lists.len());
         for row in 0..chunk.len() {
-            let mut readers: Vec<Option<Reader<'_>>> = self
-                .lists
-                .iter()
-                .map(|list| {
-                    list.is_valid(row).then(|| Reader::new(list.values::<StringView>()[row].as_bytes()))
-                })
-                .collect();
+            readers.clear();
+            readers.extend(lists.iter().map(|list| {
+                list.is_valid(row).then(|| Reader::new(list.values::<StringView>()[row].as_bytes()))
+            }));
             loop {
-                let mut is_there = false;
-                for ((reader, ty), part) in readers.iter_mut().zip(&self.made.types).zip(&mut self.parts) {
-                    let next = reader.as_mut().map_or(Ok(None), |reader| reader.element(*ty))?;
-                    // At its end a list is read no more.
-                    let Some(next) = next else {
-                        *reader = None;
-                        continue;
-                    };
-                    is_there = true;
-                    *part = next.map(|bytes| nested::decode(bytes, *ty)).transpose()?;
+                let (at, mut is_there) = (made.picks.len(), false);
+                for ((reader, ty), elements) in readers.iter_mut().zip(&made.types).zip(&mut elements) {
+                    match reader.as_mut().map_or(Ok(None), |reader| reader.element(*ty))? {
+                        // At its end a list is read no more.
+                        None => *reader = None,
+                        Some(part) => {
+                            // Others had more elements before.
+                            elements.resize(at, None);
+                            elements.push(part);
+                            is_there = true;
+                        }
+                    }
                 }
                 if !is_there {
                     break;
                 }
-                self.made.add(row, &mut self.parts)?;
-                if self.made.picks.len() == self.made.chunk_rows
-                    && self.made.push(chunk, &mut self.spares, next)? == Flow::Stop
+                made.picks.push(row as u16);
+                if made.picks.len() == made.chunk_rows && made.push(chunk, &mut elements, next)? == Flow::Stop
                 {
                     return Ok(Flow::Stop);
                 }
             }
         }
-        match self.made.picks.is_empty() {
+        match made.picks.is_empty() {
             true => Ok(Flow::Continue),
-            false => self.made.push(chunk, &mut self.spares, next),
+            false => made.push(chunk, &mut elements, next),
         }
     }
 }

@@ -24,17 +24,19 @@ use super::properties::{is_at_most_one_row, is_unique};
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
 use crate::estimate::overlap::overlap;
-use crate::estimate::references::{self, SampledKeys};
+use crate::estimate::references;
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_selectivity};
 use crate::plan::tree::{
     ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
 };
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference, Scan};
+use entasis_storage::KeySample;
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
 use readers::ReadColumn;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A set of relations, one bit each.
 pub(super) type Set = u64;
@@ -43,11 +45,22 @@ pub(super) type Set = u64;
 pub(super) const RELATIONS_MAX: usize = 64;
 
 /// A column with fewer distinct values than this share of the rows is no key.
-const NO_KEY: f64 = 0.5;
-/// The share of a relation's rows below which its filters leave few.
-const REDUCED: f64 = 0.1;
-/// The least rows of a relation, of whose keys a sample is taken to know which are frequent.
-const FREQUENT_ROWS: f64 = 100_000.0;
+const A_KEY: f64 = 0.99;
+/// The least rows of a table of whose keys a sample is taken to know which are frequent, and of the larger of
+/// two of them.
+const SAMPLED_ROWS: u64 = 2_000;
+const SAMPLED_LARGE: u64 = 10_000;
+/// The most tables of a class of which samples are joined.
+const SAMPLED_MOST: usize = 8;
+
+/// A column of a table of which a sample is known.
+struct Sampled {
+    relation: usize,
+    id: ColumnId,
+    /// The rows of the table.
+    rows: u64,
+    sample: Arc<KeySample>,
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -468,47 +481,43 @@ impl Graph {
         self.relations[relation].estimate.references.extend(found);
     }
 
-    /// Joins samples of large tables of which the columns of a class, `members`, are no keys.
+    /// Joins samples of the columns of a class, `members`, that are no keys of their tables.
+    ///
+    /// What is found of each two is multiplied ([`Graph::rows`]), which is right where frequencies of values are
+    /// log-normally distributed, and what is frequent in one table is so in all: if the logarithms of the
+    /// frequencies have the variance v, there are exp(v) times as many rows as expected for each two tables.
     fn find_frequent(&mut self, class: usize, members: &[(usize, ColumnId)], columns: &Columns) {
-        let is_no_key = |graph: &Graph, relation: usize| {
-            let member = graph.classes[class].members.iter().find(|m| m.relation == relation);
-            member.is_some_and(|m| m.estimate.domain < NO_KEY * graph.relations[relation].estimate.base)
+        let of = |graph: &Graph, &(relation, id): &(usize, ColumnId)| {
+            let member = graph.classes[class].members.iter().find(|m| m.relation == relation)?;
+            let estimate = &graph.relations[relation].estimate;
+            let Some(Node::Scan(scan)) = &graph.relations[relation].node else { return None };
+            let table = scan.relation.table()?;
+            let (_, column) = *scan.columns.iter().find(|(own, _)| *own == id)?;
+            let is_no_key = member.estimate.domain < A_KEY * estimate.base && column < table.schema().len();
+            (is_no_key && table.rows() >= SAMPLED_ROWS).then(|| Sampled {
+                relation,
+                id,
+                rows: table.rows(),
+                sample: table.key_sample(column),
+            })
         };
-        let is_large = |graph: &Graph, relation: usize| match &graph.relations[relation].node {
-            Some(Node::Scan(scan)) => {
-                references::is_large(scan) && graph.relations[relation].estimate.rows >= FREQUENT_ROWS
-            }
-            _ => false,
-        };
-        let large = members.iter().filter(|(at, _)| is_no_key(self, *at) && is_large(self, *at));
-        let large: Vec<(usize, ColumnId)> = large.copied().collect();
-        // Which values are frequent says nothing of the few that another relation leaves.
-        let is_reduced = |&(relation, _): &(usize, ColumnId)| {
-            let estimate = &self.relations[relation].estimate;
-            estimate.rows < REDUCED * estimate.base
-        };
-        if large.len() < 2 || members.iter().any(is_reduced) {
-            return;
-        }
-        let mut samples: Vec<Option<SampledKeys>> = large.iter().map(|_| None).collect();
-        // Each but with the next: what one pair says of a frequent value, the others would say again.
-        for at in 1..large.len() {
-            let ((one, key), (other, by)) = (&large[at - 1], &large[at]);
-            let both = 1 << one | 1 << other;
-            if self.classes.iter().filter(|class| class.joins(both)).count() > 1 {
-                continue;
-            }
-            for at in [at - 1, at] {
-                let (relation, key) = large[at];
-                if let (None, Node::Scan(scan)) = (&samples[at], self.node(relation)) {
-                    samples[at] = SampledKeys::of(scan, key, at, columns);
+        let sampled: Vec<Sampled> = members.iter().filter_map(|member| of(self, member)).collect();
+        let sampled = &sampled[..sampled.len().min(SAMPLED_MOST)];
+        for (first, one) in sampled.iter().enumerate() {
+            let others = &sampled[first + 1..];
+            let shares = one.sample.shares(others.iter().map(|other| &other.sample));
+            for (other, share) in others.iter().zip(shares) {
+                let both = 1 << one.relation | 1 << other.relation;
+                let is_by_one = self.classes.iter().filter(|class| class.joins(both)).count() == 1;
+                let is_large = one.rows.max(other.rows) >= SAMPLED_LARGE;
+                let rows =
+                    self.relations[one.relation].estimate.rows * self.relations[other.relation].estimate.rows;
+                let expected = self.matched(both) / rows.max(1.0);
+                let is_same = columns.ty(one.id) == columns.ty(other.id);
+                if let Some(share) = share.filter(|_| is_by_one && is_large && is_same && expected > 0.0) {
+                    let factor = share / expected;
+                    self.refer(one.relation, vec![Reference { key: one.id, by: other.id, factor }]);
                 }
-            }
-            let [Some(own), Some(others)] = &samples[at - 1..=at] else { continue };
-            let rows = self.relations[*one].estimate.rows * self.relations[*other].estimate.rows;
-            let expected = self.matched(both) / rows.max(1.0);
-            if let Some(share) = own.share(others).filter(|_| expected > 0.0) {
-                self.refer(*one, vec![Reference { key: *key, by: *by, factor: share / expected }]);
             }
         }
     }

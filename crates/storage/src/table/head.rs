@@ -14,6 +14,7 @@
 //! lock until they commit ([`crate::transaction`]).
 
 use super::attempts::Attempts;
+use super::key_sample::KeySamples;
 use super::loads::LoadStore;
 use super::logged::Logged;
 use super::summaries::Summaries;
@@ -41,6 +42,8 @@ pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
+    /// Samples of its columns.
+    pub(super) key_samples: KeySamples,
     /// Whether changes of single rows in place succeed.
     pub(super) attempts: Attempts,
     pub(crate) upkeep: Mutex<Due>,
@@ -136,6 +139,7 @@ impl Table {
             shape,
             epochs,
             turns: Turns::new(id),
+            key_samples: KeySamples::default(),
             attempts: Attempts::default(),
             upkeep: Mutex::default(),
             logged: OnceLock::new(),

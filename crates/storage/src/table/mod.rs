@@ -7,6 +7,7 @@
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
 //! restore                       tables made of row groups of a file
+//! key_sample                    values of some rows, which tell how often two columns have equal ones
 //! snapshot                      a version, pinned while it is held
 //! duplicates  workload          finds equal keys where keys are unique; shows partitions and workload
 //! appender  reader  in_place    rows added in bulk; single rows that are read, and changed beside others
@@ -28,6 +29,7 @@ mod fork;
 mod head;
 mod in_place;
 pub mod index;
+mod key_sample;
 mod loads;
 mod log;
 mod logged;
@@ -52,6 +54,7 @@ pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
 pub use in_place::LatchedRow;
+pub use key_sample::KeySample;
 pub(crate) use loads::{LoadStore, Loaded, ReadLoad, StoredLoad};
 pub(crate) use log::{OldRow, Operation, datums};
 pub(crate) use logged::{Appended, Framed, Recorded};

@@ -3,6 +3,7 @@
 use super::duplicates;
 use super::head::{Head, Table};
 use super::index;
+use super::key_sample::KeySample;
 use super::reader::TableReader;
 use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
@@ -264,6 +265,12 @@ impl TableSnapshot {
             return ColumnSummary { min: None, max: None, nulls: 0, distinct: self.rows(), unique: true };
         }
         self.0.summaries.of(column, || self.summarize(column))
+    }
+
+    /// A sample of a column of the table: of this version, or of one with about as many rows.
+    pub fn key_sample(&self, column: usize) -> Arc<KeySample> {
+        let physical = self.schema()[column].ty.physical();
+        self.table().key_samples.of(&self.0.root, column, physical)
     }
 
     fn summarize(&self, column: usize) -> ColumnSummary {

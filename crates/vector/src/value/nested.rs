@@ -17,7 +17,7 @@
 //! So 0.0 and -0.0, and all NaNs, are the same bytes, as they are the same value; a list is less than those
 //! that begin with it; NULL is greater than any element.
 //!
-//! Not here: NULL as a whole, which the vector's validity says.
+//! Not here: NULL as a whole, which the vector's validity says; many parts at once ([`crate::parts`]).
 
 use super::{Value, float_of_ordinal, float_ordinal};
 use crate::error::{Error, Result};
@@ -31,6 +31,8 @@ const THERE: u8 = 1;
 const NULL: u8 = 2;
 /// The end of a list.
 const END: u8 = 0;
+/// The end of a text or a binary string.
+pub(crate) const END_OF_BYTES: [u8; 2] = [0, 1];
 
 /// Appends the bytes of a value of `ty` that is not NULL.
 ///
@@ -72,7 +74,7 @@ fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
             out.push(0xff);
         }
     }
-    out.extend([0, 1]);
+    out.extend(END_OF_BYTES);
 }
 
 /// Appends an element of a list, or a field of a struct, of type `ty`.
@@ -168,6 +170,7 @@ impl<'a> Reader<'a> {
         self.behind(marker, ty)
     }
 
+    #[inline]
     fn behind(&mut self, marker: u8, ty: DataType) -> Result<Option<&'a [u8]>> {
         match marker {
             THERE => {
@@ -180,6 +183,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn byte(&mut self) -> Result<u8> {
         let (first, rest) = self.bytes.split_first().ok_or_else(flaw)?;
         self.bytes = rest;
@@ -187,13 +191,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over a value.
+    #[inline]
     fn skip(&mut self, ty: DataType) -> Result<()> {
         let fixed = match ty {
             DataType::Boolean => 1,
             DataType::Float32 | DataType::Float64 => 8,
             DataType::Interval => 24,
             DataType::Varchar | DataType::Blob => loop {
-                let zero = self.bytes.iter().position(|&byte| byte == 0).ok_or_else(flaw)?;
+                let zero = memchr::memchr(0, self.bytes).ok_or_else(flaw)?;
                 let behind = *self.bytes.get(zero + 1).ok_or_else(flaw)?;
                 self.bytes = &self.bytes[zero + 2..];
                 if behind == 1 {
@@ -214,7 +219,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn flaw() -> Error {
+#[cold]
+pub(crate) fn flaw() -> Error {
     Error::internal("the bytes of a nested value are damaged")
 }
 
@@ -225,6 +231,12 @@ fn flaw() -> Error {
 pub fn decode(bytes: &[u8], ty: DataType) -> Result<Value> {
     let integer = |at: std::ops::Range<usize>| -> Result<i128> {
         let bytes = bytes.get(at).ok_or_else(flaw)?;
+        if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
+            return Ok(((u64::from_be_bytes(bytes) ^ 1 << 63) as i64).into());
+        }
+        if let Ok(bytes) = <[u8; 4]>::try_from(bytes) {
+            return Ok(((u32::from_be_bytes(bytes) ^ 1 << 31) as i32).into());
+        }
         let mut wide = [0; 16];
         wide[16 - bytes.len()..].copy_from_slice(bytes);
         let bits = bytes.len() * 8;
@@ -253,7 +265,7 @@ pub fn decode(bytes: &[u8], ty: DataType) -> Result<Value> {
 }
 
 fn decode_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut rest = bytes.strip_suffix(&[0, 1]).ok_or_else(flaw)?;
+    let mut rest = bytes.strip_suffix(&END_OF_BYTES).ok_or_else(flaw)?;
     let mut out = Vec::with_capacity(rest.len());
     while let Some(zero) = rest.iter().position(|&byte| byte == 0) {
         out.extend_from_slice(&rest[..=zero]);
@@ -401,6 +413,32 @@ mod tests {
                 let all = [value.clone(), Value::Null, value.clone()];
                 let Value::Bytes(whole) = list(&all, ty) else { unreachable!() };
                 assert_eq!(elements(&whole, ty).unwrap(), all, "{ty}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_in_vectors_are_what_they_are_one_by_one() {
+        let structure = DataType::structure([("a", DataType::Int16)]);
+        let of_struct = (structure, vec![Value::Bytes(Arc::from([1, 0x80, 7]))]);
+        for (ty, values) in ordered().into_iter().chain([of_struct]) {
+            let encoded: Vec<Vec<u8>> = values.iter().map(|value| bytes_of(value, ty)).collect();
+            // Each between NULLs, and more than a chunk of them.
+            let parts: Vec<Option<&[u8]>> = std::iter::repeat_n(&encoded, 700)
+                .flat_map(|encoded| encoded.iter().flat_map(|bytes| [None, Some(&bytes[..]), None]))
+                .collect();
+            let mut vector = crate::Vector::new(ty.physical());
+            for parts in [&parts[..], &parts[1..4], &[]] {
+                crate::parts::write_parts(parts, ty, &mut vector).unwrap();
+                for (at, part) in parts.iter().enumerate() {
+                    let expected = part.map_or(Value::Null, |bytes| decode(bytes, ty).unwrap());
+                    assert_eq!(vector.value(at, ty), expected, "{ty}");
+                }
+            }
+            for bytes in &encoded {
+                let short = Some(&bytes[..bytes.len() - 1]);
+                let is_error = crate::parts::write_parts(&[short], ty, &mut vector).is_err();
+                assert!(is_error || ty.is_nested(), "{ty}: {bytes:?} without its end");
             }
         }
     }

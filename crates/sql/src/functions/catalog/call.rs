@@ -7,6 +7,7 @@ use crate::functions::definition::Definition;
 use crate::functions::definition::row::{Argument, Kernel, Row, Writer};
 use crate::functions::definition::types::resolve;
 use entasis_vector::expr::{Expr, ExternalFunction};
+use entasis_vector::parts::{Part, write_parts};
 use entasis_vector::statement::{self, Meter};
 use entasis_vector::types::Interval;
 use entasis_vector::value::Value;
@@ -64,6 +65,7 @@ impl ExternalFunction for Call {
             Kernel::Interval(f) => strict::<Interval>(rows, row, out, f),
             Kernel::Text(f) => texts(rows, row, out, true, f),
             Kernel::TextOfNulls(f) => texts(rows, row, out, false, f),
+            Kernel::Part(f) => parts(rows, row, out, self.result, f),
             Kernel::Choice(f) => choices(rows, row, out, f),
         }
     }
@@ -177,6 +179,25 @@ fn texts<'a>(
     }
     nulls.into_iter().for_each(|at| out.set_null(at));
     Ok(())
+}
+
+/// Writes the parts that `f` gives; NULL if an argument is NULL.
+fn parts<'a>(
+    rows: usize,
+    row: impl Fn(usize) -> Row<'a>,
+    out: &mut Vector,
+    ty: DataType,
+    f: fn(&Row<'a>) -> Result<Part<'a>>,
+) -> Result<()> {
+    let mut parts = Vec::with_capacity(rows);
+    for at in 0..rows {
+        if at % ROWS_PER_CHECK == 0 {
+            statement::check()?;
+        }
+        let row = row(at);
+        parts.push(if row.has_null() { None } else { f(&row)? });
+    }
+    write_parts(&parts, ty, out)
 }
 
 fn choices<'a>(

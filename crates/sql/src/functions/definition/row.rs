@@ -1,5 +1,6 @@
 //! The arguments of one row as a kernel sees them, and the writer for its text.
 
+use entasis_vector::parts::Part;
 use entasis_vector::statement::Meter;
 use entasis_vector::types::Interval;
 use entasis_vector::vector::uuid_from_ordered;
@@ -24,6 +25,8 @@ pub(crate) enum Kernel {
     Text(fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>),
     /// VARCHAR, handling NULLs.
     TextOfNulls(fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>),
+    /// A part of a nested argument, of any type.
+    Part(for<'a> fn(&Row<'a>) -> Result<Part<'a>>),
     /// Integers, handling NULLs.
     WideOfNulls(fn(&Row<'_>) -> Result<Option<i128>>),
     /// The number of the argument that is the result, handling NULLs.

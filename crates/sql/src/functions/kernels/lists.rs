@@ -5,47 +5,14 @@
 
 use crate::functions::definition::types::common;
 use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer};
+use entasis_vector::parts::Part;
+use entasis_vector::types::StructField;
 use entasis_vector::value::nested::{self, Reader};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::collections::BTreeSet;
 
 const TEXT: DataType = DataType::Varchar;
 const POSITION: DataType = DataType::Int64;
-
-/// A kernel whose results are values of a type, which `$value` computes.
-macro_rules! kernel_of {
-    ($ty:expr, $value:path) => {
-        match $ty {
-            DataType::Null | DataType::Boolean => Kernel::Test(|row| match $value(row)? {
-                Value::Boolean(v) => Ok(Some(v)),
-                _ => Ok(None),
-            }),
-            DataType::Float32 | DataType::Float64 => Kernel::Float(|row| match $value(row)? {
-                Value::Float(v) => Ok(Some(v)),
-                _ => Ok(None),
-            }),
-            DataType::Interval => Kernel::Interval(|row| match $value(row)? {
-                Value::Interval(v) => Ok(Some(v)),
-                _ => Ok(None),
-            }),
-            ty if ty.is_string() || ty.is_nested() => Kernel::Text(|row, out| match $value(row)? {
-                Value::Text(v) => {
-                    out.text(&v);
-                    Ok(true)
-                }
-                Value::Bytes(v) => {
-                    out.bytes(&v);
-                    Ok(true)
-                }
-                _ => Ok(false),
-            }),
-            _ => Kernel::Wide(|row| match $value(row)? {
-                Value::Integer(v) => Ok(Some(v)),
-                _ => Ok(None),
-            }),
-        }
-    };
-}
 
 const fn typed(
     names: &'static [&'static str],
@@ -86,7 +53,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "the element at a position, from 1; from the end, if it is negative; also written as `list[position]`",
         |types| {
             let element = element_of(types)?;
-            of_list(types, &[POSITION], element, kernel_of!(element, extracted))
+            of_list(types, &[POSITION], element, Kernel::Part(extracted))
         },
         &[("[7, 8, 9][1]", "7"), ("list_extract([7, 8, 9], -1)", "9"), ("[7][2]", "NULL")],
     ),
@@ -206,7 +173,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "the least element that is not NULL",
         |types| {
             let element = element_of(types)?;
-            of_list(types, &[], element, kernel_of!(element, least))
+            of_list(types, &[], element, Kernel::Part(least))
         },
         &[("list_min([3, 1, NULL])", "1")],
     ),
@@ -217,7 +184,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "the greatest element that is not NULL",
         |types| {
             let element = element_of(types)?;
-            of_list(types, &[], element, kernel_of!(element, greatest))
+            of_list(types, &[], element, Kernel::Part(greatest))
         },
         &[("list_max([3, 1, NULL])", "3")],
     ),
@@ -340,10 +307,6 @@ fn written<'a>(parts: impl Iterator<Item = Option<&'a [u8]>>, out: &mut Writer<'
     Ok(true)
 }
 
-fn value(part: Option<&[u8]>, ty: DataType) -> Result<Value> {
-    part.map_or(Ok(Value::Null), |part| nested::decode(part, ty))
-}
-
 fn pack(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     for i in 0..row.len() {
         nested::encode_part(&row.value(i), row.ty(i), out.buffer)?;
@@ -361,22 +324,22 @@ fn length(row: &Row<'_>) -> Result<Option<i64>> {
     Ok(Some(count))
 }
 
-fn extracted(row: &Row<'_>) -> Result<Value> {
+fn extracted<'a>(row: &Row<'a>) -> Result<Part<'a>> {
     let (mut reader, element) = (Reader::new(row.bytes(0)), element(row, 0));
     let at = row.whole(1);
     if at < 0 {
         let parts = parts(row, 0)?;
         let index = usize::try_from(at + parts.len() as i64).ok();
-        return value(index.and_then(|index| parts[index]), element);
+        return Ok(index.and_then(|index| parts[index]));
     }
     for place in 1.. {
         match reader.element(element)? {
-            Some(part) if place == at => return value(part, element),
+            Some(part) if place == at => return Ok(part),
             Some(_) => {}
             None => break,
         }
     }
-    Ok(Value::Null)
+    Ok(None)
 }
 
 fn slice(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -451,12 +414,12 @@ fn distinct(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     written(parts.into_iter().flatten().filter(|part| seen.insert(*part)).map(Some), out)
 }
 
-fn least(row: &Row<'_>) -> Result<Value> {
-    value(parts(row, 0)?.into_iter().flatten().min(), element(row, 0))
+fn least<'a>(row: &Row<'a>) -> Result<Part<'a>> {
+    Ok(parts(row, 0)?.into_iter().flatten().min())
 }
 
-fn greatest(row: &Row<'_>) -> Result<Value> {
-    value(parts(row, 0)?.into_iter().flatten().max(), element(row, 0))
+fn greatest<'a>(row: &Row<'a>) -> Result<Part<'a>> {
+    Ok(parts(row, 0)?.into_iter().flatten().max())
 }
 
 fn joined(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -520,25 +483,36 @@ fn field(types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
             .with_hint(format!("it has {}", names.join(", ")))
     })?;
     let ty = fields[at].ty;
-    Ok(Signature { args: vec![of, key], result: ty, kernel: kernel_of!(ty, of_field) })
+    Ok(Signature { args: vec![of, key], result: ty, kernel: Kernel::Part(of_field) })
 }
 
 /// The index of the field of this name, or at this position.
-fn named(fields: &[entasis_vector::types::StructField], name: &Value) -> Option<usize> {
+fn named(fields: &[StructField], name: &Value) -> Option<usize> {
     match name {
-        Value::Text(name) => fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)),
-        Value::Integer(at) => usize::try_from(at - 1).ok().filter(|at| *at < fields.len()),
+        Value::Text(name) => called(fields, name),
+        Value::Integer(at) => at_position(fields, *at),
         _ => None,
     }
 }
 
-fn of_field(row: &Row<'_>) -> Result<Value> {
+fn called(fields: &[StructField], name: &str) -> Option<usize> {
+    fields.iter().position(|field| field.name.eq_ignore_ascii_case(name))
+}
+
+fn at_position(fields: &[StructField], at: i128) -> Option<usize> {
+    usize::try_from(at - 1).ok().filter(|at| *at < fields.len())
+}
+
+fn of_field<'a>(row: &Row<'a>) -> Result<Part<'a>> {
     let DataType::Struct(fields) = row.ty(0) else { return Err(no_such_call()) };
-    let wanted = named(fields, &row.value(1)).ok_or_else(no_such_call)?;
+    let wanted = match row.ty(1) {
+        DataType::Varchar => called(fields, row.text(1)),
+        _ => at_position(fields, row.wide(1)),
+    };
+    let (before, after) = fields.split_at(wanted.ok_or_else(no_such_call)?);
     let mut reader = Reader::new(row.bytes(0));
-    let mut part = None;
-    for field in &fields[..=wanted] {
-        part = reader.field(field.ty)?;
+    for field in before {
+        reader.field(field.ty)?;
     }
-    value(part, fields[wanted].ty)
+    after.first().map_or(Ok(None), |field| reader.field(field.ty))
 }
