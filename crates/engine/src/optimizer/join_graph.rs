@@ -483,8 +483,8 @@ impl Graph {
 
     /// Joins samples of the columns of a class, `members`, that are no keys of their tables.
     ///
-    /// What is found of each two is multiplied ([`Graph::rows`]), which is right where frequencies of values are
-    /// log-normally distributed, and what is frequent in one table is so in all: if the logarithms of the
+    /// What is found of each two is multiplied ([`Graph::rows`]), which is right where frequencies of values
+    /// are log-normally distributed, and what is frequent in one table is so in all: if the logarithms of the
     /// frequencies have the variance v, there are exp(v) times as many rows as expected for each two tables.
     fn find_frequent(&mut self, class: usize, members: &[(usize, ColumnId)], columns: &Columns) {
         let of = |graph: &Graph, &(relation, id): &(usize, ColumnId)| {
