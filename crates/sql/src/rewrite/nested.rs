@@ -3,7 +3,10 @@
 
 use crate::syntax::build::{call, null, number};
 use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{AccessExpr, Expr, Ident, Statement, Subscript, Value, VisitorMut};
+use datafusion_sql::sqlparser::ast::{
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Statement, Subscript,
+    Value, VisitorMut,
+};
 use std::ops::ControlFlow;
 
 /// `[a, b]` as `list_value(a, b)`, `{'x': a}` as `named_struct('x', a)`.
@@ -16,6 +19,29 @@ pub(super) fn literal(expr: &mut Expr) {
         }
         other => *expr = other,
     }
+}
+
+/// True of `struct_pack(…)`.
+pub(super) fn is_struct_pack(function: &Function) -> bool {
+    function.name.to_string().eq_ignore_ascii_case("struct_pack")
+}
+
+/// `struct_pack(x := a)` as `named_struct('x', a)`. False if an argument has no name.
+pub(super) fn struct_pack(expr: &mut Expr) -> bool {
+    let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = expr else { return false };
+    let named = |arg: &FunctionArg| match arg {
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+            Some([text(name.value.clone()), value.clone()])
+        }
+        FunctionArg::ExprNamed {
+            name: Expr::Identifier(name), arg: FunctionArgExpr::Expr(value), ..
+        } => Some([text(name.value.clone()), value.clone()]),
+        _ => None,
+    };
+    let args: Option<Vec<[Expr; 2]>> = list.args.iter().map(named).collect();
+    let Some(args) = args.filter(|args| !args.is_empty()) else { return false };
+    *expr = call("named_struct", args.into_iter().flatten().collect());
+    true
 }
 
 /// Makes the names before the first subscript those of a column, as they are without it, `t.l` in `t.l[1]`,

@@ -217,7 +217,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         names: &["named_struct"],
         arguments: "name, value, …",
         gives: "struct",
-        does: "a struct with fields of these names; also written as `{'name': value, …}`",
+        does: "a struct with fields of these names; also written as `{'name': value, …}` or `struct_pack(name := value, …)`",
         examples: &[
             ("{'a': 1, 'b': 'x'}", "{'a': 1, 'b': x}"),
             ("named_struct('a', 1, 'b', NULL)", "{'a': 1, 'b': NULL}"),
