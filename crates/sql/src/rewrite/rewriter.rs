@@ -162,14 +162,12 @@ impl VisitorMut for Rewriter<'_> {
             }
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
-            Expr::Function(function) if nested::is_struct_pack(function) => {
-                if !nested::struct_pack(expr) {
-                    return unsupported(
-                        "struct_pack without names of fields (struct_pack(a := 1))",
-                        expr.span(),
-                    );
+            Expr::Function(function) if nested::is_struct_pack(function) => match nested::struct_pack(expr) {
+                true => {}
+                false => {
+                    return unsupported("struct_pack without names, as in struct_pack(a := 1)", expr.span());
                 }
-            }
+            },
             Expr::Function(function) => return self.function(function),
             Expr::Array(_) | Expr::Map(_) | Expr::Dictionary(_) if self.in_arguments => {}
             Expr::Array(_) | Expr::Dictionary(_) => nested::literal(expr),
