@@ -11,6 +11,9 @@ use std::ops::Range;
 /// How many of a sample are believed to be what none of it is.
 pub(super) const NONE: f64 = 0.5;
 
+/// How many blocks are looked at to know the share of those whose zones pass.
+const ZONES: usize = 64;
+
 /// Tests rows.
 pub(super) struct Tester {
     /// `None` if there are no filters.
@@ -90,6 +93,12 @@ pub(super) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
     let stored = scan.relation.schema().len();
     let place = |id| index(id).filter(|index| *index != stored);
     scan.filters.iter().filter_map(|filter| ZoneTest::of(filter, &place)).collect()
+}
+
+/// The share of a relation's rows that is in blocks which zones do not rule out by the scan's filters; all if
+/// it has none. Some blocks are looked at.
+pub(crate) fn share_in_zones(scan: &Scan) -> f64 {
+    scan.relation.table().map_or(1.0, |table| candidates(table, &zone_tests(scan), ZONES).within)
 }
 
 /// A block: its row group and number.

@@ -303,10 +303,28 @@ impl Generator {
         Node::Aggregate(Aggregate { input: Box::new(Node::Join(join)), groups, aggregates })
     }
 
+    /// The range of one column that figure `number` has to itself, but for now and then: one value, or several.
+    fn range(&mut self, column: ColumnId, number: u64, is_single: bool) -> Vec<Expr> {
+        let bound = |op, value: u64| {
+            let value = Expr::literal(Value::Integer(value.into()), DataType::Int64);
+            Expr::compare(op, self.columns.expr(column), value)
+        };
+        let range = match number {
+            number if is_single => vec![bound(CompareOp::Eq, number)],
+            0 => vec![bound(CompareOp::Lt, 2)],
+            1 => vec![bound(CompareOp::GtEq, 2), bound(CompareOp::LtEq, 3)],
+            2 => vec![bound(CompareOp::Eq, 4)],
+            _ => vec![bound(CompareOp::Gt, 4)],
+        };
+        if self.one_in(16) { Vec::new() } else { range }
+    }
+
     /// Figures of the same relations under several conditions, some of which all have, each an aggregate of
-    /// one row.
+    /// one row. Often a range of a column tells them apart.
     fn figures(&mut self) -> Node {
-        let tables: Vec<Node> = (0..1 + self.below(2)).map(|_| self.table()).collect();
+        let (are_apart, is_single) = (self.one_in(2), self.one_in(2));
+        let count = if are_apart { 1 } else { 1 + self.below(2) };
+        let tables: Vec<Node> = (0..count).map(|_| self.table()).collect();
         let ids: Vec<ColumnId> = tables.iter().flat_map(Node::columns).collect();
         let shared: Vec<Expr> = (0..self.below(3)).map(|_| self.predicate(&ids, 1)).collect();
         let mut figures: Option<Node> = None;
@@ -324,6 +342,10 @@ impl Generator {
             let mut predicates: Vec<Expr> =
                 shared.iter().map(|predicate| substitute(predicate.clone(), &names)).collect();
             (0..self.below(3)).for_each(|_| predicates.push(self.predicate(&own, 1)));
+            if are_apart {
+                predicates.extend(self.range(own[0], number, is_single));
+                predicates.push(Expr::Or(vec![self.comparison(&own, &own), self.predicate(&own, 0)]));
+            }
             let mut tables = tables.into_iter();
             let first = tables.next().expect("a table");
             let mut input = filter(tables.fold(first, cross), predicates);

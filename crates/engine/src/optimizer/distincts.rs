@@ -11,8 +11,8 @@
 use super::two_steps::in_two_steps;
 use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan};
-use entasis_vector::Result;
 use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, Result};
 
 /// Splits the aggregations of the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -23,7 +23,7 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
 fn split(node: &mut Node, columns: &mut Columns) {
     node.children_mut().into_iter().for_each(|child| split(child, columns));
     let Node::Aggregate(aggregate) = node else { return };
-    let Some(argument) = distinct_argument(aggregate) else { return };
+    let Some(argument) = distinct_argument(&aggregate.groups, &aggregate.aggregates) else { return };
     let mut inner = Vec::new();
     let mut inner_groups = Vec::new();
     for (id, expr) in &mut aggregate.groups {
@@ -59,9 +59,14 @@ fn is_distinct(call: &AggregateCall) -> bool {
     call.distinct && matches!(call.function, F::Count | F::Sum | F::Avg | F::External(_))
 }
 
-/// What the distinct calls of `aggregate` have as their argument, if the rule applies.
-fn distinct_argument(aggregate: &Aggregate) -> Option<Expr> {
-    let calls = || aggregate.aggregates.iter().map(|(_, call)| call);
+/// True if the rule makes two aggregations of one.
+pub(super) fn is_split(groups: &[(ColumnId, Expr)], calls: &[(ColumnId, AggregateCall)]) -> bool {
+    distinct_argument(groups, calls).is_some()
+}
+
+/// What the distinct calls of an aggregation have as their argument, if the rule applies.
+fn distinct_argument(groups: &[(ColumnId, Expr)], calls: &[(ColumnId, AggregateCall)]) -> Option<Expr> {
+    let calls = || calls.iter().map(|(_, call)| call);
     let mut distinct = calls().filter(|call| is_distinct(call));
     let first = distinct.next()?;
     let [argument] = &first.args[..] else { return None };
@@ -73,9 +78,9 @@ fn distinct_argument(aggregate: &Aggregate) -> Option<Expr> {
     };
     let others_fit = calls().filter(|call| !is_distinct(call)).all(|call| {
         let counts = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
-        in_two_steps(call).is_some() && !(counts && aggregate.groups.is_empty())
+        in_two_steps(call).is_some() && !(counts && groups.is_empty())
     });
-    let volatile = aggregate.groups.iter().any(|(_, expr)| expr.is_volatile()) || argument.is_volatile();
+    let volatile = groups.iter().any(|(_, expr)| expr.is_volatile()) || argument.is_volatile();
     (fits(first) && distinct.all(fits) && others_fit && !volatile).then(|| argument.clone())
 }
 
@@ -83,7 +88,7 @@ fn distinct_argument(aggregate: &Aggregate) -> Option<Expr> {
 mod tests {
     use super::*;
     use crate::optimizer::testing::Builder;
-    use entasis_vector::{ColumnId, DataType};
+    use entasis_vector::DataType;
 
     fn call(function: AggregateFunction, args: Vec<Expr>, distinct: bool) -> AggregateCall {
         AggregateCall { function, args, distinct, filter: None, order_by: Vec::new(), ty: DataType::Int64 }

@@ -6,18 +6,22 @@
 //!     → SELECT count(*) FILTER (WHERE name = 'eight'), count(*) FILTER (WHERE name = 'nine')
 //!       FROM sales, hours WHERE hour = hours.id AND (name = 'eight' OR name = 'nine')
 //! ```
-//! Reports ask the same tables for several figures (TPC-DS Q9, Q88, Q90). Whether they are scalar subqueries
-//! or stand in `FROM`, they are leaves of a tree of joins without conditions, each of one row.
+//! Reports ask the same tables for several figures (TPC-DS Q9, Q28, Q88, Q90). Whether they are scalar
+//! subqueries or stand in `FROM`, they are leaves of a tree of joins without conditions, each of one row.
 //!
 //! 1. Such a leaf is taken apart into relations, conjuncts, and calls ([`Summary`]), if it reads inner joins
 //!    of scans: their conditions are conjuncts, wherever they are written.
 //! 2. Leaves over the same relations in the same order are one if they have the same conditions, or if
 //!    [`is_worth_it`]. What all have in common stays a condition; of what else each wants, the disjunction is
 //!    a condition, and each part a `FILTER` of the calls it came from.
-//! 3. The first leaf becomes all of them, and the others disappear.
+//! 3. Leaves over one table are one as well if their conditions exclude each other by ranges of a column and
+//!    that is worth it ([`disjoint`](super::disjoint)); the range is `FILTER` enough.
+//! 4. The first leaf becomes all of them, and the others disappear.
 //!
 //! Not touched: what may fail for a row that its own leaf would not have seen, and what is volatile.
 
+use super::disjoint::Disjoint;
+use super::distincts;
 use super::properties::is_one_row;
 use crate::estimate::estimate_rows;
 use crate::plan::tree::{
@@ -249,13 +253,14 @@ fn fuse(leaves: &mut [&mut Node], columns: &Columns) -> bool {
             .collect();
         let members: Vec<Placed> = std::iter::once((first, head)).chain(others).collect();
         let mut groups = by_conditions(members);
-        if is_worth_it(&groups, columns) {
+        let disjoint = disjoint(&groups, columns);
+        if disjoint.is_some() || is_worth_it(&groups, columns) {
             groups = vec![groups.into_iter().flatten().collect()];
         }
         for group in groups.into_iter().filter(|group| group.len() > 1) {
             let (places, members): (Vec<usize>, Vec<Summary>) = group.into_iter().unzip();
             is_fused = true;
-            *leaves[places[0]] = fused(in_one_naming(members)).into_node();
+            *leaves[places[0]] = fused(in_one_naming(members), disjoint.as_ref()).into_node();
             places[1..].iter().for_each(|&place| *leaves[place] = unit());
         }
     }
@@ -296,7 +301,8 @@ fn common(members: &[Summary]) -> Vec<Expr> {
 /// True if one pass takes less than one for each group of summaries with the same conditions: if what each
 /// wants for itself is a condition on one relation, the same for all, so that the disjunction is one, too; if
 /// many rows of it pass; and if a pass takes long: if it is a join, since a scan of one table for each takes
-/// less than `FILTER`s do (TPC-DS Q9: half), and if no call is `DISTINCT`, which takes long with a `FILTER`.
+/// less than `FILTER`s do (TPC-DS Q9: half; [`disjoint`] has the exception), and if no call is `DISTINCT`,
+/// which takes long with a `FILTER`.
 fn is_worth_it(groups: &[Vec<Placed>], columns: &Columns) -> bool {
     let members = || groups.iter().flatten().map(|(_, member)| member);
     let is_join = members().all(|member| member.relations.len() > 1);
@@ -317,12 +323,36 @@ fn is_worth_it(groups: &[Vec<Placed>], columns: &Columns) -> bool {
         && own.into_iter().map(rows).sum::<f64>() * PASS_OF >= estimate_rows(&relation, columns)
 }
 
-/// Several summaries as one. The first one's relations have all columns.
-fn fused(members: Vec<Summary>) -> Summary {
+/// What makes the conditions of groups of summaries over one table exclude each other, if one pass takes less
+/// than one for each group. Where other rules make two aggregations of a summary's, of which the first one
+/// removes duplicates, it stays by itself: with a `FILTER` they do not.
+fn disjoint(groups: &[Vec<Placed>], columns: &Columns) -> Option<Disjoint> {
+    let members = || groups.iter().flatten().map(|(_, member)| member);
+    if groups.len() < 2
+        || members().any(|member| member.relations.len() > 1 || distincts::is_split(&[], &member.calls))
+    {
+        return None;
+    }
+    let members = in_one_naming(members().cloned().collect());
+    let common = common(&members);
+    // The first of each group: the others have the same conditions.
+    let firsts = groups.iter().scan(0, |next, group| Some(std::mem::replace(next, *next + group.len())));
+    let own: Vec<Vec<Expr>> = firsts.map(|first| members[first].own(&common)).collect();
+    let disjoint = Disjoint::of(&own)?;
+    disjoint.is_worth_it(&members[0].relations[0], &common, &own, columns).then_some(disjoint)
+}
+
+/// Several summaries as one; `disjoint` tells the rows of one from those of others, if anything does. The
+/// first one's relations have all columns.
+fn fused(members: Vec<Summary>, disjoint: Option<&Disjoint>) -> Summary {
     let mut conditions = common(&members);
-    let own: Vec<Vec<Expr>> = members.iter().map(|member| member.own(&conditions)).collect();
+    let mut own: Vec<Vec<Expr>> = members.iter().map(|member| member.own(&conditions)).collect();
     if own.iter().all(|own| !own.is_empty()) {
         conditions.push(Expr::Or(own.iter().cloned().map(Expr::and).collect()));
+    }
+    if let Some(disjoint) = disjoint {
+        conditions.extend(disjoint.hull());
+        own.iter_mut().for_each(|own| *own = disjoint.range_of(own));
     }
     let mut members = members.into_iter().zip(own);
     let restricted = |(mut member, own): (Summary, Vec<Expr>)| {

@@ -6,7 +6,7 @@
 //! - [`crate::estimate`] says how many rows are expected and what joins cost; estimates choose among equal
 //!   plans.
 //! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass;
-//!   [`linear`] takes arithmetic apart.
+//!   [`disjoint`] that conditions exclude each other; [`linear`] takes arithmetic apart.
 //! - [`validate`] checks the plan after every rule in debug builds.
 //!
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
@@ -15,6 +15,7 @@ mod antis;
 mod constants;
 #[cfg(test)]
 mod differential;
+mod disjoint;
 mod distincts;
 mod eager;
 mod empties;

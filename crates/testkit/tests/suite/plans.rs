@@ -174,7 +174,7 @@ fn filters_of_small_tables_are_expected_to_keep_what_refers_to_them() {
 }
 
 /// What several subqueries compute of one join comes from one pass, and of one table if their conditions are
-/// the same.
+/// the same, or if ranges of a column tell them apart whose rows are not in blocks of their own.
 #[test]
 fn figures_of_the_same_rows_are_computed_in_one_pass() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
@@ -196,6 +196,10 @@ fn figures_of_the_same_rows_are_computed_in_one_pass() {
         "SELECT (SELECT max(at) FROM sales WHERE amount = 5) AS a, (SELECT max(at) FROM sales WHERE amount = 6) AS b",
         "SELECT (SELECT sum(100 // quantity) FROM sales WHERE quantity > 20) AS a, \
          (SELECT sum(quantity) FROM sales WHERE quantity < 20) AS b",
+        "SELECT (SELECT avg(amount) FROM sales WHERE quantity BETWEEN 0 AND 5 AND (at < 7000 OR amount > 190000)) AS few, \
+         (SELECT avg(amount) FROM sales WHERE quantity BETWEEN 6 AND 10 AND (at > 80000 OR amount < 10000)) AS more",
+        "SELECT (SELECT avg(quantity) FROM sales WHERE amount BETWEEN 20000 AND 29999 AND (at < 7000 OR quantity > 90)) AS early, \
+         (SELECT avg(quantity) FROM sales WHERE amount BETWEEN 30000 AND 39999 AND (at < 8000 OR quantity > 80)) AS late",
     ];
     check_plans(&connection, "figures", &queries);
 }

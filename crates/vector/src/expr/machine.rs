@@ -16,7 +16,7 @@
 use super::compile::Kind;
 use super::entries::Entries;
 use super::kernels::{
-    Operand, Rows, arithmetic, blend, boolean, cast, compare, date, list, operand, select, string,
+    Operand, Rows, arithmetic, blend, boolean, cast, compare, date, list, operand, ranges, select, string,
 };
 use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId, Shared};
 use super::{ExternalFunction, Function};
@@ -299,7 +299,7 @@ impl Frame {
         let Instruction { op, args, out, rows: selection, .. } = instruction;
         // Selections are lists of their own, moved out while they are written.
         let target = match op {
-            Op::Narrow(_, to) | Op::Without(_, to) | Op::Union(_, to) => Some(*to),
+            Op::Narrow(_, to) | Op::Without(_, to) | Op::Union(_, to) | Op::Ranges(_, to) => Some(*to),
             _ => None,
         };
         let empty = if *selection == 0 { all.len() == 0 } else { self.selections[*selection].is_empty() };
@@ -352,6 +352,7 @@ impl Frame {
                 let parts: Vec<&[u16]> = parts.iter().map(|part| self.selections[*part].as_slice()).collect();
                 select::subtract(&parts, true, rows, &mut marks, list);
             }
+            Op::Ranges(steps, _) => ranges::select(steps, |operand| self.arg(args[operand]), rows, list),
             _ => return Err(Error::internal("this instruction writes no selection")),
         }
         self.marks = marks;
@@ -397,7 +398,7 @@ impl Frame {
                 boolean::junction_into(*or, self.arg(args[0]), rows, out);
                 Ok(())
             }
-            Op::Narrow(..) | Op::Without(..) | Op::Union(..) => {
+            Op::Narrow(..) | Op::Without(..) | Op::Union(..) | Op::Ranges(..) => {
                 Err(Error::internal("this instruction writes a selection"))
             }
         };

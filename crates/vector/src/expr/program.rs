@@ -20,6 +20,7 @@
 //! differ.
 
 use super::compile::{Graph, Kind, NodeId};
+use super::kernels::ranges::{self, Step};
 use super::kernels::select::Keep;
 use super::{ColumnMeta, Expr, Function};
 use crate::types::PhysicalType;
@@ -133,6 +134,8 @@ pub(super) enum Op {
     Without(SelectionId, SelectionId),
     /// selection <- the rows that are in one of the first
     Union(Vec<SelectionId>, SelectionId),
+    /// selection <- the rows whose arguments satisfy the condition
+    Ranges(Vec<Step>, SelectionId),
     /// out <- a vector to be filled piece by piece
     Begin,
     /// out <- true or false in all rows
@@ -387,6 +390,15 @@ impl<'a> Emitter<'a> {
     /// The selection of those of `rows` for which the condition is true.
     fn narrow(&mut self, id: NodeId, rows: SelectionId) -> Result<SelectionId> {
         let node = &self.graph.nodes[id];
+        if rows == 0
+            && let Some((steps, columns)) = self.graph.ranges(id)
+        {
+            let args = columns.iter().map(|&column| self.emit(column, 0)).collect::<Result<Vec<_>>>()?;
+            let types = columns.iter().map(|&column| self.graph.nodes[column].ty).collect();
+            let to = self.selection(rows);
+            self.push(Op::Ranges(steps, to), args, types, (0, node.ty), rows);
+            return Ok(to);
+        }
         match node.kind {
             Kind::LazyJunction { or: false } => {
                 let mut open = rows;
@@ -469,6 +481,11 @@ impl fmt::Display for Code {
                 Op::Narrow(keep, to) => writeln!(f, "s{to} <- {keep:?} rows of {args} in s{rows}")?,
                 Op::Without(taken, to) => writeln!(f, "s{to} <- s{rows} without s{taken}")?,
                 Op::Union(parts, to) => writeln!(f, "s{to} <- union of {parts:?} in s{rows}")?,
+                Op::Ranges(steps, to) => {
+                    let condition =
+                        ranges::in_words(steps, |operand| format!("r{}", instruction.args[operand]));
+                    writeln!(f, "s{to} <- rows with {condition} in s{rows}")?;
+                }
                 Op::Begin => writeln!(f, "r{out} <- nothing yet [{physical}] for s{rows}")?,
                 Op::Fill(value) => writeln!(f, "r{out} <- {value} for s{rows}")?,
                 Op::Place => writeln!(f, "r{out} <- {args} for s{rows}")?,

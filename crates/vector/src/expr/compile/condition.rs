@@ -3,11 +3,13 @@
 //! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for
 //! the rows that reach them. The first condition of a `CASE` is reached by all. Constant conditions are
 //! decided here. Where rows are narrowed, a conjunction inside of a disjunction computes most of it for the
-//! rows that its cheapest part leaves. Conjuncts run in the order of their cost, except that one that may
+//! rows that its cheapest part leaves, unless all its parts are ranges of columns, which are tested together
+//! (`kernels/ranges.rs`). Conjuncts run in the order of their cost, except that one that may
 //! fail stays after all that preceded it.
 
 use super::{Graph, Kind, NodeId, Range};
-use crate::expr::Expr;
+use crate::expr::kernels::ranges::{DEPTH, Step, is_supported};
+use crate::expr::{CompareOp, Expr};
 use crate::string::INLINE_BYTES;
 use crate::types::PhysicalType;
 use crate::{DataType, Error, Result, Value};
@@ -69,6 +71,70 @@ impl Graph<'_> {
             ordered.push(left.remove(at));
         }
         ordered
+    }
+
+    /// A disjunction as a condition on the ranges of some columns, if it is one.
+    pub fn ranges(&self, id: NodeId) -> Option<(Vec<Step>, Vec<NodeId>)> {
+        if !matches!(self.node(id).kind, Kind::Junction { or: true } | Kind::LazyJunction { or: true }) {
+            return None;
+        }
+        let (mut steps, mut columns) = (Vec::new(), Vec::new());
+        self.add_ranges(id, 0, &mut steps, &mut columns)?;
+        Some((steps, columns))
+    }
+
+    /// Adds the steps of a condition, with `below` results of others on the stack.
+    fn add_ranges(
+        &self,
+        id: NodeId,
+        below: usize,
+        steps: &mut Vec<Step>,
+        columns: &mut Vec<NodeId>,
+    ) -> Option<()> {
+        let node = self.node(id);
+        if below == DEPTH {
+            return None;
+        }
+        if let Kind::Junction { or } | Kind::LazyJunction { or } = node.kind {
+            for (i, &part) in node.args.iter().enumerate() {
+                self.add_ranges(part, below + usize::from(i > 0), steps, columns)?;
+                if i > 0 {
+                    steps.push(Step::Junction { or });
+                }
+            }
+            return Some(());
+        }
+        let (x, low, high) = self.range(id)?;
+        let operand = columns.iter().position(|&column| column == x).unwrap_or(columns.len());
+        if operand == columns.len() {
+            columns.push(x);
+        }
+        steps.push(Step::Within { operand, low, high });
+        Some(())
+    }
+
+    /// The column whose range a comparison with constants is, and inclusive bounds.
+    fn range(&self, id: NodeId) -> Option<(NodeId, i64, i64)> {
+        let node = self.node(id);
+        let bound = |at: usize| match self.node(*node.args.get(at)?).kind {
+            Kind::Constant(Value::Integer(bound)) => i64::try_from(bound).ok(),
+            _ => None,
+        };
+        let x = *node.args.first()?;
+        let physical = self.node(x).physical;
+        if !matches!(self.node(x).kind, Kind::Column(_)) || !is_supported(physical) {
+            return None;
+        }
+        let (low, high) = match node.kind {
+            Kind::Between => (bound(1)?, bound(2)?),
+            Kind::Compare(CompareOp::Eq) => (bound(1)?, bound(1)?),
+            Kind::Compare(CompareOp::LtEq) => (i64::MIN, bound(1)?),
+            Kind::Compare(CompareOp::Lt) => (i64::MIN, bound(1)?.checked_sub(1)?),
+            Kind::Compare(CompareOp::GtEq) => (bound(1)?, i64::MAX),
+            Kind::Compare(CompareOp::Gt) => (bound(1)?.checked_add(1)?, i64::MAX),
+            _ => return None,
+        };
+        Some((x, low, high))
     }
 
     pub(super) fn case(

@@ -18,6 +18,7 @@ pub mod cast;
 pub mod compare;
 pub mod date;
 pub mod list;
+pub mod ranges;
 pub mod select;
 pub mod string;
 

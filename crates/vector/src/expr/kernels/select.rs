@@ -11,6 +11,7 @@ use crate::string::StringView;
 use crate::types::PhysicalType;
 use crate::vector::Vector;
 use crate::{CHUNK_ROWS, bitmap};
+use std::ops::Range;
 
 /// Which truth values are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +123,25 @@ fn dense(
         let target = &mut out[end..end + 8];
         target.iter_mut().zip(&ONES[mask]).for_each(|(o, &p)| *o = base as u16 + p);
         end += mask.count_ones() as usize;
+    }
+    end
+}
+
+/// Writes to `out`, from `end` on, those of the positions in `range` whose bits in `words` are ones; the
+/// lowest bit of the first word is that of the first position. Returns the new end. There must be room for
+/// eight positions past it.
+pub fn positions(words: &[u64], range: Range<usize>, out: &mut [u16], mut end: usize) -> usize {
+    for (word, start) in words.iter().zip(range.clone().step_by(64)) {
+        let left = range.end - start;
+        let mut bits = if left < 64 { word & ((1 << left) - 1) } else { *word };
+        let mut base = start as u16;
+        while bits != 0 {
+            let mask = (bits & 0xff) as usize;
+            out[end..end + 8].iter_mut().zip(&ONES[mask]).for_each(|(o, &p)| *o = base + p);
+            end += mask.count_ones() as usize;
+            base += 8;
+            bits >>= 8;
+        }
     }
     end
 }
