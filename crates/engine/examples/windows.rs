@@ -135,6 +135,7 @@ fn main() {
                 filters: Vec::new(),
                 sampled: None,
                 references: Vec::new(),
+                related: Vec::new(),
             });
             let call = WindowCall {
                 function: function.clone(),

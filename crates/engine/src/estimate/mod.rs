@@ -5,18 +5,18 @@
 //!   predicates.
 //! - [`overlap`] says which part of two keys' values both of them have.
 //! - [`rows`] derives it from a plan, bottom-up: [`estimate`], [`estimate_rows`].
-//! - [`sample`] and [`references`] look at some rows, with [`tester`].
+//! - [`sample`] and [`related`] look at some rows, with [`tester`].
 //! - [`width`] says what a row weighs that a join keeps, [`join_cost`] what a join costs by that.
 //!
 //! Rules of the optimizer, the printed plan and the executor ask; none of them is asked from here.
 
 pub(crate) mod join_cost;
 pub(crate) mod overlap;
-pub(crate) mod references;
+pub(crate) mod related;
 mod rows;
 pub(crate) mod sample;
 pub(crate) mod selectivity;
-mod tester;
+pub(crate) mod tester;
 mod values;
 pub(crate) mod width;
 

@@ -17,8 +17,8 @@
 //!   (hardly a filter).
 //!
 //! Filters of scans that are joined have been tested on samples ([`super::sample`]), which count more than
-//! statistics, and so has been what refers to the rows of small tables ([`super::references`]). How frequent
-//! values of two columns meet, samples of both say.
+//! statistics, and values of columns of small tables have been counted ([`super::related`]). What has been
+//! found of joins, by samples and by counting, comes with the scans (`optimizer/join_graph/transfer.rs`).
 //!
 //! Not done: histograms.
 
@@ -26,8 +26,8 @@ use super::overlap::{SharedPart, overlap};
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Reference, Scan,
-    SetKind, SetOperation, Values, WindowFunction,
+    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Reference, Related,
+    Scan, SetKind, SetOperation, Values, WindowFunction,
 };
 use crate::relation::ColumnStatistics;
 use entasis_vector::expr::Expr;
@@ -159,7 +159,28 @@ fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
             }
         }
     }
+    for related in &scan.related {
+        if let Some(column) = estimate.column_mut(related.column) {
+            relate(column, related);
+        }
+    }
     estimate
+}
+
+/// Narrows a column to what was counted of it.
+fn relate(column: &mut ColumnEstimate, related: &Related) {
+    if let Some((domain, range)) = related.domain {
+        column.domain = column.domain.min(domain).max(1.0);
+        column.distinct = column.distinct.min(column.domain);
+        column.span = range;
+        if let (Some(own), Some(range)) = (&mut column.range, range) {
+            let low = own.0.max(range.0);
+            *own = (low, own.1.min(range.1).max(low));
+        }
+    }
+    if let Some(distinct) = related.distinct {
+        column.distinct = distinct.max(1.0);
+    }
 }
 
 /// Distinct values of a column that is not counted.
@@ -247,10 +268,10 @@ fn residual_share(residual: &[Expr], both: &Estimate) -> f64 {
 /// that meet here. They are equal, though the join may compare others that are equal to them.
 fn known_factor(left: &Estimate, right: &Estimate) -> f64 {
     let meets = |found: &&Reference| {
-        let is_between = |one: &Estimate, other: &Estimate| {
-            one.columns.contains_key(&found.key) && other.columns.contains_key(&found.by)
-        };
-        is_between(left, right) || is_between(right, left)
+        let is_in = |side: &Estimate, id: &ColumnId| side.columns.contains_key(id);
+        let are_in = |side: &Estimate| found.columns.iter().all(|id| is_in(side, id));
+        let are_here = found.columns.iter().all(|id| is_in(left, id) || is_in(right, id));
+        are_here && !are_in(left) && !are_in(right)
     };
     let found = left.references.iter().chain(&right.references).filter(meets);
     found.map(|found| found.factor).product()
@@ -280,7 +301,7 @@ pub(crate) fn estimate_join(
 
     let known = if on.is_empty() { 1.0 } else { known_factor(&left, &right) };
     let selected = selected * known;
-    let references = left.references.iter().chain(&right.references).copied().collect();
+    let references = left.references.iter().chain(&right.references).cloned().collect();
     let mut both = Estimate {
         rows: left_rows * right_rows,
         base: left.base.max(right.base),

@@ -4,11 +4,12 @@
 //! `IN` a list of four of ten thousand is rare, though half of the rows may have it, and take conditions on
 //! several columns for independent. A sample sees them as they are.
 //!
-//! Nothing is stored. When a query is planned, the zones of row groups are tested first, and then those of up
-//! to [`BLOCKS`] of their blocks: dates come in order more often than not, and a year of a century is in few
-//! blocks, which a sample of all would miss or overrate. [`RUNS`] short runs of slots are then spread over
-//! the blocks that may have rows, and decoded, only the columns that filters read, which takes some ten
-//! microseconds a column. A run's place within its part is pseudo-random, so that values that repeat at
+//! A sample of up to 16,384 rows is kept with each table ([`entasis_storage::RowSample`]). Dates come in order
+//! more often than not, though, and a year of a century is in few blocks, which a sample of all rows would
+//! miss or overrate. So the zones of row groups are tested, and then those of up to [`BLOCKS`] of their
+//! blocks. If these leave so few blocks that the kept sample has less than [`ENOUGH`] rows in them, [`RUNS`]
+//! short runs of slots are spread over them and decoded, only the columns that filters read, which takes some
+//! ten microseconds a column. A run's place within its part is pseudo-random, so that values that repeat at
 //! regular distances are not all the same in it, and the same for the same table, so that plans are.
 //!
 //! A scan with filters that fail on a row of the sample, or give another answer when they are asked again, is
@@ -23,6 +24,8 @@ use entasis_vector::{ColumnId, DataType};
 
 /// Tables of fewer rows are not sampled: errors in them do little harm.
 pub(crate) const LEAST_ROWS: u64 = 10_000;
+/// The rows of a sample that are enough, as many as are looked at where the kept sample has fewer.
+const ENOUGH: f64 = (RUNS * RUN_SLOTS) as f64;
 /// The most blocks whose zones are tested.
 const BLOCKS: usize = 256;
 /// The most blocks whose bounds are looked at.
@@ -52,14 +55,21 @@ pub(crate) fn sample(scan: &Scan, columns: &Columns) -> Option<Sampled> {
     if scan.filters.is_empty() {
         return None;
     }
-    let mut tester = Tester::of(scan, None, columns)?;
+    let mut tester = Tester::of(scan, &[], columns)?;
     let (mut rows, mut passed) = (0, 0);
     let Candidates { blocks, within } = candidates(table, &zone_tests(scan), BLOCKS);
-    for (group, runs) in places(&blocks, (RUNS, RUN_SLOTS)) {
-        rows += tester.test(group, &runs, |_, _| passed += 1)?;
+    let kept = table.row_sample();
+    let is_enough = kept.rows() as f64 * within >= ENOUGH;
+    if is_enough {
+        rows += tester.test_sample(&kept, |_, _| passed += 1)?;
+    } else {
+        for (group, runs) in places(&blocks, (RUNS, RUN_SLOTS)) {
+            rows += tester.test(group, &runs, |_, _| passed += 1)?;
+        }
     }
     let ranges = if within < 1.0 { ranges(scan, &blocks, columns) } else { Vec::new() };
-    let sampled = Sampled { filters: scan.filters.len(), within, rows, passed, ranges };
+    let of = if is_enough { 1.0 } else { within };
+    let sampled = Sampled { filters: scan.filters.len(), within: of, rows, passed, ranges };
     (rows > 0 || blocks.is_empty()).then_some(sampled)
 }
 
@@ -81,7 +91,7 @@ fn ranges(scan: &Scan, blocks: &[BlockPlace<'_>], columns: &Columns) -> Vec<(Col
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::context::QueryContext;
     use crate::relation::{Relation, ScanRequest, Source, Statistics};

@@ -3,31 +3,32 @@
 use crate::facts::relation_columns;
 use crate::plan::{Columns, Scan};
 use crate::zone_test::ZoneTest;
-use entasis_storage::{RowGroup, TableSnapshot};
+use entasis_storage::{RowGroup, RowSample, TableSnapshot};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Selection, Vector};
 use std::ops::Range;
 
 /// How many of a sample are believed to be what none of it is.
-pub(super) const NONE: f64 = 0.5;
+pub(crate) const NONE: f64 = 0.5;
 
 /// How many blocks are looked at to know the share of those whose zones pass.
 const ZONES: usize = 64;
 
 /// Tests rows.
-pub(super) struct Tester {
+pub(crate) struct Tester {
     /// `None` if there are no filters.
     machine: Option<Machine>,
     /// The columns that are read: index in the table.
     columns: Vec<(usize, ColumnMeta)>,
+    /// Those of them that are wanted, the last ones.
+    wanted: usize,
     vectors: Vec<Vector>,
     chunk: Chunk,
 }
 
 impl Tester {
-    /// A tester of the filters of `scan`, which also reads the column `wanted`, as its last one; `None` if
-    /// they may fail, are volatile, or read what is not stored.
-    pub(super) fn of(scan: &Scan, wanted: Option<ColumnId>, columns: &Columns) -> Option<Tester> {
+    /// A tester of the filters of `scan`, which also reads the columns `wanted`; `None` if they may fail, are volatile, or read what is not stored.
+    pub(crate) fn of(scan: &Scan, wanted: &[ColumnId], columns: &Columns) -> Option<Tester> {
         let metas = relation_columns(&*scan.relation, &scan.columns, columns);
         if scan.filters.iter().any(Expr::is_volatile) {
             return None;
@@ -41,7 +42,8 @@ impl Tester {
         };
         read.sort_unstable();
         read.dedup();
-        let columns: Option<Vec<(usize, ColumnMeta)>> = read.into_iter().chain(wanted).map(place).collect();
+        let columns: Option<Vec<(usize, ColumnMeta)>> =
+            read.into_iter().chain(wanted.iter().copied()).map(place).collect();
         let columns = columns?;
         let own_metas: Vec<ColumnMeta> = columns.iter().map(|(_, meta)| meta.clone()).collect();
         let machine = match scan.filters.as_slice() {
@@ -50,6 +52,7 @@ impl Tester {
         };
         Some(Tester {
             machine,
+            wanted: wanted.len(),
             vectors: own_metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             columns,
             chunk: Chunk::new(),
@@ -57,38 +60,66 @@ impl Tester {
     }
 
     /// Tests the live slots of these runs, at most a chunk. Returns how many there are, and tells `passes` of
-    /// those that satisfy all filters: their positions in the vector of the last column. `None` if a filter
+    /// those that satisfy all filters: their positions in the vectors of the wanted columns. `None` if a filter
     /// fails.
-    pub(super) fn test(
+    pub(crate) fn test(
         &mut self,
         group: &RowGroup,
         runs: &[Range<usize>],
-        mut passes: impl FnMut(usize, Option<&Vector>),
+        passes: impl FnMut(usize, &[Vector]),
     ) -> Option<usize> {
-        let slots: Vec<usize> = runs.iter().flat_map(Range::clone).collect();
-        self.chunk.reset(slots.len());
-        let dense = self.chunk.push_group(Selection::ALL);
         for ((index, meta), vector) in self.columns.iter().zip(&mut self.vectors) {
             group.decode_runs(*index, meta.ty.physical(), runs, vector);
-            self.chunk.push_column(vector.clone(), dense);
         }
-        let is_live = |&position: &usize| group.is_live(slots[position]);
-        let mut pass = |position: usize| passes(position, self.vectors.last());
+        let slots = runs.iter().flat_map(Range::clone).enumerate();
+        let rows: Vec<u16> =
+            slots.filter(|(_, slot)| group.is_live(*slot)).map(|(position, _)| position as u16).collect();
+        self.test_vectors(runs.iter().map(Range::len).sum(), &rows, passes)
+    }
+
+    /// The same of the sample that is kept with a table.
+    pub(crate) fn test_sample(
+        &mut self,
+        sample: &RowSample<'_>,
+        mut passes: impl FnMut(usize, &[Vector]),
+    ) -> Option<usize> {
+        let mut rows = 0;
+        for part in sample.parts() {
+            for ((index, meta), vector) in self.columns.iter().zip(&mut self.vectors) {
+                *vector = part.column(*index, meta.ty.physical()).into_owned();
+            }
+            rows += self.test_vectors(part.slots(), part.rows(), &mut passes)?;
+        }
+        Some(rows)
+    }
+
+    /// Tests the positions `rows` of the vectors, which have values for `slots` of them.
+    fn test_vectors(
+        &mut self,
+        slots: usize,
+        rows: &[u16],
+        mut passes: impl FnMut(usize, &[Vector]),
+    ) -> Option<usize> {
+        let wanted = &self.vectors[self.vectors.len() - self.wanted..];
+        let mut pass = |position: u16| passes(usize::from(position), wanted);
         match &mut self.machine {
             Some(machine) => {
-                let picks = machine.select(&self.chunk).ok()?;
-                picks.iter().map(|&pick| usize::from(pick)).filter(is_live).for_each(&mut pass);
+                let is_all = rows.len() == slots;
+                let selection = if is_all { Selection::ALL } else { Selection::from_indices(rows) };
+                self.chunk.reset(rows.len());
+                let group = self.chunk.push_group(selection);
+                self.vectors.iter().for_each(|vector| self.chunk.push_column(vector.clone(), group));
+                machine.select(&self.chunk).ok()?.iter().for_each(|&row| pass(rows[usize::from(row)]));
+                self.chunk.reset(0);
             }
-            None => (0..slots.len()).filter(is_live).for_each(&mut pass),
+            None => rows.iter().copied().for_each(pass),
         }
-        let rows = slots.iter().filter(|&&slot| group.is_live(slot)).count();
-        self.chunk.reset(0);
-        Some(rows)
+        Some(rows.len())
     }
 }
 
 /// The conditions that filters of `scan` set on the zones of a block.
-pub(super) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
+pub(crate) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
     let index = |id| scan.columns.iter().find(|(own, _)| *own == id).map(|(_, index)| *index);
     let stored = scan.relation.schema().len();
     let place = |id| index(id).filter(|index| *index != stored);
@@ -102,10 +133,10 @@ pub(crate) fn share_in_zones(scan: &Scan) -> f64 {
 }
 
 /// A block: its row group and number.
-pub(super) type BlockPlace<'a> = (&'a RowGroup, usize);
+pub(crate) type BlockPlace<'a> = (&'a RowGroup, usize);
 
 /// Blocks that may have rows which pass some tests.
-pub(super) struct Candidates<'a> {
+pub(crate) struct Candidates<'a> {
     /// Of the blocks that were looked at those that have rows and pass, in the order of the table.
     pub blocks: Vec<BlockPlace<'a>>,
     /// The share of the table's rows that is in such blocks, whether they were looked at or not.
@@ -114,7 +145,7 @@ pub(super) struct Candidates<'a> {
 
 /// The blocks whose zones satisfy all tests. Row groups are told apart by their own zones; of the blocks of
 /// those that may have such rows, at most `most` are looked at, which are spread over them.
-pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most: usize) -> Candidates<'a> {
+pub(crate) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most: usize) -> Candidates<'a> {
     let may_pass = |group: &&RowGroup| {
         let zone = |column| group.column_zone(column);
         group.rows() > 0 && tests.iter().all(|test| test.may_pass(&zone))
@@ -153,7 +184,7 @@ pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most:
 
 /// `runs` runs of slots, by row group: one in each equal part of the blocks, which are in the order of the
 /// table.
-pub(super) fn places<'a>(
+pub(crate) fn places<'a>(
     blocks: &[BlockPlace<'a>],
     (runs, run_slots): (usize, usize),
 ) -> Vec<(&'a RowGroup, Vec<Range<usize>>)> {

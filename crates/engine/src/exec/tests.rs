@@ -318,6 +318,7 @@ pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) ->
         filters: Vec::new(),
         sampled: None,
         references: Vec::new(),
+        related: Vec::new(),
     };
     (Node::Scan(scan), ids)
 }

@@ -19,24 +19,24 @@
 //! filtered.
 
 mod readers;
+mod transfer;
 
-use super::properties::{is_at_most_one_row, is_unique};
+use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
 use crate::estimate::overlap::overlap;
-use crate::estimate::references;
+use crate::estimate::related::{Met, related};
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_selectivity};
 use crate::plan::tree::{
     ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
 };
-use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference, Scan};
-use entasis_storage::KeySample;
-use entasis_vector::ColumnId;
+use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference};
+use entasis_storage::{KEY_SAMPLES_MAX, KeySample};
 use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType};
 use readers::ReadColumn;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// A set of relations, one bit each.
 pub(super) type Set = u64;
@@ -46,28 +46,22 @@ pub(super) const RELATIONS_MAX: usize = 64;
 
 /// A column with fewer distinct values than this share of the rows is no key.
 const A_KEY: f64 = 0.99;
+/// Values of a column are counted if they are fewer than this share of the rows.
+const REPEATED: f64 = 0.5;
+/// Values of a table are counted if a smaller share of its rows may have partners in a join.
+const MET: f64 = 0.5;
 /// The least rows of a table of whose keys a sample is taken to know which are frequent, and of the larger of
 /// two of them.
 const SAMPLED_ROWS: u64 = 2_000;
 const SAMPLED_LARGE: u64 = 10_000;
-/// The most tables of a class of which samples are joined.
-const SAMPLED_MOST: usize = 8;
-
-/// A column of a table of which a sample is known.
-struct Sampled {
-    relation: usize,
-    id: ColumnId,
-    /// The rows of the table.
-    rows: u64,
-    sample: Arc<KeySample>,
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) relations: Vec<Leaf>,
     classes: Vec<Class>,
     predicates: Vec<Predicate>,
+    /// By how much joins of some relations have more rows than statistics expect.
+    known: Vec<(Set, f64)>,
     /// Which relation a column comes from.
     source: HashMap<ColumnId, usize>,
     /// Columns to compute above the region, free of one another.
@@ -120,6 +114,16 @@ struct Member {
     relation: usize,
     expr: Expr,
     estimate: ColumnEstimate,
+}
+
+impl Member {
+    /// The column that it is, if it is nothing else.
+    fn column(&self) -> Option<ColumnId> {
+        match self.expr {
+            Expr::Column { id, .. } => Some(id),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -387,12 +391,8 @@ impl Graph {
                 columns,
             );
         }
-        for class in &mut self.classes {
-            for member in &mut class.members {
-                member.estimate = self.relations[member.relation].estimate.expression(&member.expr);
-            }
-        }
-        self.find_references(columns);
+        self.estimate_members();
+        self.look(columns);
         let beside = |relations: &[Leaf], set: Set| {
             members(set).map(|i| &relations[i].estimate).fold(Estimate::nothing(), |all, one| all.beside(one))
         };
@@ -423,69 +423,73 @@ impl Graph {
         }
     }
 
-    /// Looks at what refers to the rows of small tables that satisfy their filters.
-    fn find_references(&mut self, columns: &Columns) {
-        let scan = |graph: &Graph, relation: usize| match graph.relations[relation].node.as_ref() {
-            Some(Node::Scan(scan)) => Some(scan.clone()),
-            _ => None,
-        };
-        for class in 0..self.classes.len() {
-            let members: Vec<(usize, ColumnId)> = self.classes[class]
-                .members
-                .iter()
-                .filter_map(|m| match m.expr {
-                    Expr::Column { id, .. } => Some((m.relation, id)),
-                    _ => None,
-                })
-                .collect();
-            for &(small, key) in &members {
-                // Each pair of relations that this class alone joins.
-                let is_alone = |pair: Set| self.classes.iter().filter(|class| class.joins(pair)).count() == 1;
-                let others =
-                    members.iter().filter(|(large, _)| *large != small && is_alone(1 << small | 1 << large));
-                // Where each value is in one row, all are like any other.
-                let is_key = |scan: &Scan, by: ColumnId| {
-                    is_unique(&Node::Scan(scan.clone()), &std::iter::once(by).collect())
-                };
-                let large: Vec<(Scan, ColumnId, usize)> = others
-                    .filter_map(|&(large, by)| Some((scan(self, large)?, by, large)))
-                    .filter(|(scan, by, _)| references::is_large(scan) && !is_key(scan, *by))
-                    .collect();
-                if large.is_empty() {
-                    continue;
-                }
-                let expected = self.relations[small].estimate.rows;
-                let keys = scan(self, small).and_then(|scan| references::keys(&scan, key, expected, columns));
-                let Some(keys) = keys else { continue };
-                let mut found = Vec::new();
-                for (scan, by, large) in large {
-                    let pair = 1 << small | 1 << large;
-                    let expected = self.matched(pair) / self.relations[large].estimate.rows.max(1.0);
-                    if let Some(pairs) = references::pairs(&scan, by, &keys, expected, columns)
-                        && expected > 0.0
-                    {
-                        found.push(Reference { key, by, factor: pairs / expected });
-                    }
-                }
-                self.refer(small, found);
+    fn estimate_members(&mut self) {
+        for class in &mut self.classes {
+            for member in &mut class.members {
+                member.estimate = self.relations[member.relation].estimate.expression(&member.expr);
             }
+        }
+    }
+
+    /// Counts values of small tables whose rows are filtered, or meet few of those of others.
+    fn relate(&mut self, columns: &Columns) {
+        for relation in 0..self.relations.len() {
+            let leaf = &self.relations[relation];
+            let Some(Node::Scan(scan)) = leaf.node.as_ref().filter(|_| leaf.attached.is_none()) else {
+                continue;
+            };
+            let member = |class: &Class| {
+                let member = class.members.iter().find(|member| member.relation == relation)?;
+                let range = class.shared(!0)?;
+                let share = member.estimate.within(Some(range)).rows;
+                (share < MET).then_some(Met { key: member.column()?, range, share })
+            };
+            let met = self.classes.iter().filter_map(member).min_by(|a, b| a.share.total_cmp(&b.share));
+            let stored = scan.relation.schema().len();
+            let numbers = scan.columns.iter().filter(|(id, at)| {
+                *at < stored && (columns.ty(*id).is_numeric() || columns.ty(*id) == DataType::Date)
+            });
+            // Where all values are different, as many are left as rows. So it is with the key, whose range
+            // says how many rows have partners.
+            let repeats = |id: &ColumnId| leaf.estimate.column(*id).domain < REPEATED * leaf.estimate.base;
+            let wanted: Vec<ColumnId> = numbers.map(|(id, _)| *id).filter(repeats).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let found = related(scan, met, &wanted, leaf.estimate.rows, columns);
+            if let Some(Node::Scan(scan)) = self.relations[relation].node.as_mut() {
+                scan.related = found;
+            }
+            self.relations[relation].estimate = estimate(self.node(relation), columns);
+        }
+        self.estimate_members();
+    }
+
+    /// Looks at the rows that filters leave, and at how frequent values are.
+    fn look(&mut self, columns: &Columns) {
+        self.relate(columns);
+        self.transfer(columns);
+        for class in 0..self.classes.len() {
+            let members = self.classes[class].members.iter();
+            let members: Vec<_> = members.filter_map(|m| Some((m.relation, m.column()?))).collect();
             self.find_frequent(class, &members, columns);
         }
     }
 
-    /// Notes what was found of joins with other relations.
-    fn refer(&mut self, relation: usize, found: Vec<Reference>) {
-        if let Some(Node::Scan(scan)) = self.relations[relation].node.as_mut() {
-            scan.references.extend(&found);
+    /// Notes that the join of the relations `over` by the `columns`, one of each, has `factor` times as many
+    /// rows as expected.
+    fn refer(&mut self, over: Set, columns: Vec<ColumnId>, factor: f64) {
+        self.known.push((over, factor));
+        let first = &mut self.relations[over.trailing_zeros() as usize];
+        let reference = Reference { columns: columns.into(), factor };
+        if let Some(Node::Scan(scan)) = first.node.as_mut() {
+            scan.references.push(reference.clone());
         }
-        self.relations[relation].estimate.references.extend(found);
+        first.estimate.references.push(reference);
     }
 
-    /// Joins samples of the columns of a class, `members`, that are no keys of their tables.
-    ///
-    /// What is found of each two is multiplied ([`Graph::rows`]), which is right where frequencies of values
-    /// are log-normally distributed, and what is frequent in one table is so in all: if the logarithms of the
-    /// frequencies have the variance v, there are exp(v) times as many rows as expected for each two tables.
+    /// Joins samples of the columns of a class, `members`, that are no keys of their tables: those of each two,
+    /// three and four of them. Of more, what is found of their subsets is multiplied.
     fn find_frequent(&mut self, class: usize, members: &[(usize, ColumnId)], columns: &Columns) {
         let of = |graph: &Graph, &(relation, id): &(usize, ColumnId)| {
             let member = graph.classes[class].members.iter().find(|m| m.relation == relation)?;
@@ -494,30 +498,28 @@ impl Graph {
             let table = scan.relation.table()?;
             let (_, column) = *scan.columns.iter().find(|(own, _)| *own == id)?;
             let is_no_key = member.estimate.domain < A_KEY * estimate.base && column < table.schema().len();
-            (is_no_key && table.rows() >= SAMPLED_ROWS).then(|| Sampled {
-                relation,
-                id,
-                rows: table.rows(),
-                sample: table.key_sample(column),
-            })
+            let (rows, ty) = (table.rows(), columns.ty(id));
+            (is_no_key && rows >= SAMPLED_ROWS).then(|| (relation, id, rows, ty, table.key_sample(column)))
         };
-        let sampled: Vec<Sampled> = members.iter().filter_map(|member| of(self, member)).collect();
-        let sampled = &sampled[..sampled.len().min(SAMPLED_MOST)];
-        for (first, one) in sampled.iter().enumerate() {
-            let others = &sampled[first + 1..];
-            let shares = one.sample.shares(others.iter().map(|other| &other.sample));
-            for (other, share) in others.iter().zip(shares) {
-                let both = 1 << one.relation | 1 << other.relation;
-                let is_by_one = self.classes.iter().filter(|class| class.joins(both)).count() == 1;
-                let is_large = one.rows.max(other.rows) >= SAMPLED_LARGE;
-                let rows =
-                    self.relations[one.relation].estimate.rows * self.relations[other.relation].estimate.rows;
-                let expected = self.matched(both) / rows.max(1.0);
-                let is_same = columns.ty(one.id) == columns.ty(other.id);
-                if let Some(share) = share.filter(|_| is_by_one && is_large && is_same && expected > 0.0) {
-                    let factor = share / expected;
-                    self.refer(one.relation, vec![Reference { key: one.id, by: other.id, factor }]);
-                }
+        let mut sampled: Vec<_> = members.iter().filter_map(|member| of(self, member)).collect();
+        let first_type = sampled.first().map(|(_, _, _, ty, _)| *ty);
+        sampled.retain(|(_, _, _, ty, _)| Some(*ty) == first_type);
+        sampled.truncate(KEY_SAMPLES_MAX);
+        let samples: Vec<&KeySample> = sampled.iter().map(|(_, _, _, _, sample)| &**sample).collect();
+        for &(set, share) in KeySample::shares(&samples).iter() {
+            let among = || self::members(Set::from(set)).map(|at| &sampled[at]);
+            let over = among().fold(0, |over, (relation, ..)| over | 1 << relation);
+            let is_by_one = |pair: Set| self.classes.iter().filter(|class| class.joins(pair)).count() == 1;
+            let are_by_one = self::members(over)
+                .all(|a| self::members(over).filter(|b| *b > a).all(|b| is_by_one(1 << a | 1 << b)));
+            let is_large = among().any(|(_, _, rows, ..)| *rows >= SAMPLED_LARGE);
+            let is_new = self.known.iter().all(|(known, _)| *known != over);
+            let expected = self.known_rows(over);
+            if are_by_one && is_large && is_new && expected > 0.0 {
+                let all: f64 =
+                    among().map(|(relation, ..)| self.relations[*relation].estimate.rows).product();
+                let columns = among().map(|(_, id, ..)| *id).collect();
+                self.refer(over, columns, share * all / expected);
             }
         }
     }
@@ -611,10 +613,13 @@ impl Graph {
     /// Rows of the join of all relations in `set`, whatever the order.
     pub(super) fn rows(&self, set: Set) -> f64 {
         let applied = self.predicates.iter().filter(|p| p.reads & !set == 0);
-        let found = members(set).flat_map(|i| &self.relations[i].estimate.references);
-        let is_within = |by: ColumnId| self.source.get(&by).is_some_and(|relation| set >> relation & 1 == 1);
-        let factor: f64 = found.filter(|found| is_within(found.by)).map(|found| found.factor).product();
-        (self.matched(set) * factor * applied.map(|p| p.share).product::<f64>()).max(1.0)
+        (self.known_rows(set) * applied.map(|p| p.share).product::<f64>()).max(1.0)
+    }
+
+    /// Rows of the join by equal keys alone, by what has been looked at.
+    fn known_rows(&self, set: Set) -> f64 {
+        let known = self.known.iter().filter(|(over, _)| over & !set == 0);
+        self.matched(set) * known.map(|(_, factor)| factor).product::<f64>()
     }
 
     /// Rows of the join by equal keys alone, by statistics.

@@ -208,6 +208,7 @@ fn copy(scan: Scan, column: ColumnId, columns: &mut Columns) -> (Scan, ColumnId)
             filters,
             sampled: scan.sampled,
             references: Vec::new(),
+            related: Vec::new(),
         },
         renamed[&column],
     )

@@ -129,12 +129,21 @@ pub struct Scan {
     pub sampled: Option<Sampled>,
     /// What is known of joins with columns of other relations. Filled by the optimizer.
     pub references: Vec<Reference>,
+    /// What was counted of columns. Filled by the optimizer.
+    pub related: Vec<Related>,
 }
 
 impl Scan {
     /// All rows of a relation.
     pub fn all(relation: Arc<dyn Relation>, columns: Vec<(ColumnId, usize)>) -> Scan {
-        Scan { relation, columns, filters: Vec::new(), sampled: None, references: Vec::new() }
+        Scan {
+            relation,
+            columns,
+            filters: Vec::new(),
+            sampled: None,
+            references: Vec::new(),
+            related: Vec::new(),
+        }
     }
 }
 
@@ -155,14 +164,24 @@ pub struct Sampled {
     pub ranges: Vec<(ColumnId, (f64, f64))>,
 }
 
-/// What was found of the join of two columns ([`crate::estimate`]).
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What was counted of a column of a scan ([`crate::estimate`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    /// The column.
+    pub column: ColumnId,
+    /// The number of distinct values in the rows that have partners in the joins above, whatever the filters,
+    /// and the smallest and the largest of them, as estimates place values on the number line.
+    pub domain: Option<(f64, Option<(f64, f64)>)>,
+    /// The number of distinct values in the rows that satisfy the filters.
+    pub distinct: Option<f64>,
+}
+
+/// What was found of a join ([`crate::estimate`]).
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// A column of the scan.
-    pub key: ColumnId,
-    /// The column that refers to it.
-    pub by: ColumnId,
-    /// By how much the join of the two has more rows than statistics expect.
+    /// Columns that the join reads, of each of its relations.
+    pub columns: Arc<[ColumnId]>,
+    /// By how much the join has more rows than statistics expect.
     pub factor: f64,
 }
 

@@ -17,6 +17,7 @@ use super::attempts::Attempts;
 use super::key_sample::KeySamples;
 use super::loads::LoadStore;
 use super::logged::Logged;
+use super::row_sample::RowSamples;
 use super::summaries::Summaries;
 use super::turns::Turns;
 use crate::definition::{ObjectId, TableOptions};
@@ -44,6 +45,8 @@ pub struct Table {
     pub(crate) turns: Turns,
     /// Samples of its columns.
     pub(super) key_samples: KeySamples,
+    /// A sample of its rows.
+    pub(super) row_samples: RowSamples,
     /// Whether changes of single rows in place succeed.
     pub(super) attempts: Attempts,
     pub(crate) upkeep: Mutex<Due>,
@@ -140,6 +143,7 @@ impl Table {
             epochs,
             turns: Turns::new(id),
             key_samples: KeySamples::default(),
+            row_samples: RowSamples::default(),
             attempts: Attempts::default(),
             upkeep: Mutex::default(),
             logged: OnceLock::new(),

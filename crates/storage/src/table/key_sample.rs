@@ -1,10 +1,11 @@
-//! Samples of the values of a column, which tell how often two columns have equal values.
+//! Samples of the values of a column, which tell how often several columns have equal values.
 //!
-//! A sample is of up to 16,384 rows, each at a random place of an equal part of the table. Of each value 16
-//! bits of its hash are kept. Two samples are joined by counting: of so many pairs of rows so many have equal
-//! bits, of which those are subtracted that different values give by chance. So it is seen that two tables
-//! have their rows with the same few values, as all tables of a catalog of films are about the popular ones
-//! most: a join has then many times as many rows as the numbers of distinct values say.
+//! A sample is of up to 16,384 rows, each at a random place of an equal part of the table. Of each value 32
+//! bits of its hash are kept. Samples are joined by counting: of so many combinations of a row of each so many
+//! have equal bits. So it is seen that tables have their rows with the same few values, as all tables of a
+//! catalog of films are about the popular ones most: a join has then many times as many rows as the numbers of
+//! distinct values say, and the more tables are joined, the more so. Of four billion pairs of different values
+//! one has equal bits, and two samples have a quarter of a billion pairs.
 //!
 //! A sample is taken when it is first asked for, in about a millisecond, and kept with the table. It is taken
 //! again when the table has an eighth more or fewer rows.
@@ -14,28 +15,41 @@ use crate::tree::{Root, RowGroup};
 use crate::value::Datum;
 use entasis_vector::{PhysicalType, StringHeap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most rows of a sample.
 const ROWS: usize = 1 << 14;
-/// The number of different values of the bits that are kept of a hash.
-const BUCKETS: usize = 1 << 16;
-/// The least pairs of equal values that say something, beside what chance may make of the others.
-const LEAST_PAIRS: f64 = 48.0;
-/// How many standard deviations of the pairs by chance there must be beside.
-const DEVIATIONS: f64 = 3.0;
+/// The most samples that are joined.
+pub const KEY_SAMPLES_MAX: usize = 8;
+/// The most of them that are joined to one another.
+const TOGETHER: u32 = 4;
+/// The least combinations of rows with equal values that say something, and of how many values they must be.
+const LEAST: f64 = 48.0;
+const LEAST_VALUES: u32 = 8;
+/// The most lists of samples of which the shares are kept with the first of each.
+const KEPT: usize = 16;
+/// The number of samples that this process has taken.
+static SAMPLES: AtomicU64 = AtomicU64::new(0);
 /// A sample is taken again if the number of rows has changed by this part of it.
 const CHANGED: u64 = 8;
 
 /// Values of some rows of a column.
 #[derive(Debug)]
 pub struct KeySample {
-    /// Bits of the hashes of values that are not NULL.
-    buckets: Vec<u16>,
+    /// Bits of the hashes of values that are not NULL, ascending.
+    hashes: Vec<u32>,
     /// The rows of the sample.
     rows: usize,
     /// The rows that the table had.
     of_rows: u64,
+    /// A number that no other sample has.
+    id: u64,
+    /// What was last found of this one and others.
+    found: Mutex<Vec<(Vec<u64>, Shares)>>,
 }
+
+/// For sets of samples, a bit each, the share of all combinations of a row of each that have equal values.
+pub type Shares = Arc<[(u32, f64)]>;
 
 /// The samples of a table that have been taken, by column.
 #[derive(Debug, Default)]
@@ -64,7 +78,9 @@ impl KeySamples {
 
 impl KeySample {
     fn of(root: &Root, column: usize, physical: PhysicalType) -> KeySample {
-        let mut sample = KeySample { buckets: Vec::new(), rows: 0, of_rows: root.rows };
+        let id = SAMPLES.fetch_add(1, Ordering::Relaxed);
+        let (hashes, found) = (Vec::new(), Mutex::default());
+        let mut sample = KeySample { hashes, rows: 0, of_rows: root.rows, id, found };
         let slots: usize = root.groups.iter().map(|group| group.slots()).sum();
         let part = slots.div_ceil(ROWS).max(1);
         let (mut before, mut heap) = (0, StringHeap::new());
@@ -79,6 +95,7 @@ impl KeySample {
             }
             before = end;
         }
+        sample.hashes.sort_unstable();
         sample
     }
 
@@ -98,32 +115,91 @@ impl KeySample {
                 PhysicalType::Str => Datum::Bytes(block.view(slot, heap).as_bytes()).hash(),
                 _ => block.datum(slot, physical).hash(),
             };
-            self.buckets.push((hash >> 48) as u16);
+            self.hashes.push((hash >> 32) as u32);
         }
     }
 
-    /// For each of `others`, which are of columns of the same type: the share of all pairs of a row here and
-    /// a row there that have equal values, if there are enough such pairs in the samples to tell. This sample
-    /// itself is taken for one of another scan of its table.
-    pub fn shares<'a>(&self, others: impl Iterator<Item = &'a Arc<KeySample>>) -> Vec<Option<f64>> {
-        let mut counts = vec![0_u16; BUCKETS];
-        self.buckets.iter().for_each(|&bucket| counts[usize::from(bucket)] += 1);
-        others.map(|other| self.share(&counts, other)).collect()
+    /// For each set of two to four of `samples`, a bit each, the share of all combinations of a row of each
+    /// table that have equal values, if there are enough such combinations in the samples to tell. The columns
+    /// are of the same type, and at most [`KEY_SAMPLES_MAX`]. A sample that is there twice is taken for one of
+    /// another scan of its table, which is told of such pairs alone. Sets of fewer samples come first. Kept
+    /// with the first sample, as the same tables are joined again and again.
+    pub fn shares(samples: &[&KeySample]) -> Shares {
+        let Some(first) = samples.first() else { return Shares::default() };
+        let ids: Vec<u64> = samples.iter().map(|sample| sample.id).collect();
+        let kept = || first.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, shares)) = kept().iter().find(|(of, _)| *of == ids) {
+            return shares.clone();
+        }
+        let shares: Shares = KeySample::count(samples).into();
+        let mut kept = kept();
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((ids, shares.clone()));
+        shares
     }
 
-    fn share(&self, counts: &[u16], other: &KeySample) -> Option<f64> {
-        // In the sample no row is to meet itself; in the table it does.
-        let is_same = std::ptr::eq(self, other);
-        let own = if is_same { self.buckets.len() as f64 } else { 0.0 };
-        let equal: u64 = other.buckets.iter().map(|&bucket| u64::from(counts[usize::from(bucket)])).sum();
-        let pairs = self.buckets.len() as f64 * other.buckets.len() as f64 - own;
-        let chance = pairs / BUCKETS as f64;
-        let found = (equal as f64 - own - chance) / (1.0 - 1.0 / BUCKETS as f64);
-        if found < LEAST_PAIRS + DEVIATIONS * chance.sqrt() {
-            return None;
+    fn count(samples: &[&KeySample]) -> Vec<(u32, f64)> {
+        assert!(samples.len() <= KEY_SAMPLES_MAX);
+        let mut found = vec![(0.0, 0); 1 << samples.len()];
+        let mut rest: Vec<&[u32]> = samples.iter().map(|sample| &sample.hashes[..]).collect();
+        let mut counts = [0.0; KEY_SAMPLES_MAX];
+        while let Some(least) = rest.iter().filter_map(|hashes| hashes.first().copied()).min() {
+            let mut present = 0_u32;
+            for (at, hashes) in rest.iter_mut().enumerate() {
+                let equal = hashes.iter().take_while(|hash| **hash == least).count();
+                *hashes = &hashes[equal..];
+                counts[at] = equal as f64;
+                present |= u32::from(equal > 0) << at;
+            }
+            each_set(present, |set| {
+                let first = set.trailing_zeros() as usize;
+                // No row of a sample meets itself.
+                let own = f64::from(u8::from(is_pair_of_one(samples, set)));
+                let others = set & (set - 1);
+                let (sum, values) = &mut found[set as usize];
+                *sum += members(others).map(|at| counts[at] - own).product::<f64>() * counts[first];
+                *values += 1;
+            });
         }
-        let itself = if is_same { own / (self.rows as f64 * self.of_rows as f64) } else { 0.0 };
-        Some(found / (self.rows as f64 * other.rows as f64) + itself)
+        let mut shares = Vec::new();
+        for (set, &(sum, values)) in (0_u32..).zip(&found) {
+            let has_twice = set.count_ones() > 2
+                && members(set).any(|a| members(set).any(|b| a < b && std::ptr::eq(samples[a], samples[b])));
+            if sum >= LEAST && values >= LEAST_VALUES && !has_twice {
+                let all: f64 = members(set).map(|at| samples[at].rows as f64).product();
+                let one = samples[set.trailing_zeros() as usize];
+                // In the table each row does meet itself.
+                let itself = one.hashes.len() as f64 / (one.rows as f64 * one.of_rows as f64);
+                let itself = if is_pair_of_one(samples, set) { itself } else { 0.0 };
+                shares.push((set, sum / all + itself));
+            }
+        }
+        shares.sort_by_key(|(set, _)| set.count_ones());
+        shares
+    }
+}
+
+/// True of two samples that are the same.
+fn is_pair_of_one(samples: &[&KeySample], set: u32) -> bool {
+    let (first, last) = (set.trailing_zeros() as usize, 31 - set.leading_zeros() as usize);
+    set.count_ones() == 2 && std::ptr::eq(samples[first], samples[last])
+}
+
+/// The numbers of the bits of a set, ascending.
+fn members(set: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |at| set >> at & 1 == 1)
+}
+
+/// The subsets of two to [`TOGETHER`] members.
+fn each_set(of: u32, mut each: impl FnMut(u32)) {
+    let mut set = of;
+    while set > 0 {
+        if (2..=TOGETHER).contains(&set.count_ones()) {
+            each(set);
+        }
+        set = (set - 1) & of;
     }
 }
 
@@ -155,12 +231,23 @@ mod tests {
         table
     }
 
-    /// The share, counted.
-    fn true_share(one: &[Option<i128>], other: &[Option<i128>]) -> f64 {
+    /// The share of combinations of a row of each that are equal, counted.
+    fn true_share(columns: &[&Vec<Option<i128>>]) -> f64 {
         let mut counts = std::collections::HashMap::new();
-        one.iter().flatten().for_each(|v| *counts.entry(*v).or_insert(0_u64) += 1);
-        let pairs: u64 = other.iter().flatten().map(|v| counts.get(v).copied().unwrap_or(0)).sum();
-        pairs as f64 / (one.len() as f64 * other.len() as f64)
+        for (at, column) in columns.iter().enumerate() {
+            for value in column.iter().flatten() {
+                counts.entry(*value).or_insert([0.0; KEY_SAMPLES_MAX])[at] += 1.0;
+            }
+        }
+        let products = counts.values().map(|counts| counts[..columns.len()].iter().product::<f64>());
+        products.sum::<f64>() / columns.iter().map(|column| column.len() as f64).product::<f64>()
+    }
+
+    fn shares(samples: &[Arc<KeySample>]) -> Vec<(u32, f64)> {
+        let samples: Vec<&KeySample> = samples.iter().map(|sample| &**sample).collect();
+        let shares = KeySample::shares(&samples);
+        assert!(Arc::ptr_eq(&shares, &KeySample::shares(&samples)), "they are kept");
+        shares.to_vec()
     }
 
     #[test]
@@ -177,14 +264,22 @@ mod tests {
         let columns = [films(300_000, 2), films(150_000, 3), films(10_000, 2), films(400_000, 1)];
         let snapshots = columns.each_ref().map(|values| table(values.iter().copied()).snapshot());
         let samples = snapshots.each_ref().map(|snapshot| snapshot.key_sample(0));
-        for (first, sample) in samples.iter().enumerate() {
-            let shares = sample.shares(samples.iter());
-            for (second, share) in shares.iter().enumerate() {
-                let expected = true_share(&columns[first], &columns[second]);
-                let ratio = share.expect("there are enough pairs") / expected;
-                assert!((0.75..1.33).contains(&ratio), "{first} and {second}: {share:?} for {expected}");
-            }
+        let found = shares(&samples);
+        assert_eq!(found.len(), 6 + 4 + 1, "each two, each three, and all");
+        for (set, share) in found {
+            let of: Vec<&Vec<Option<i128>>> = members(set).map(|at| &columns[at]).collect();
+            let ratio = share / true_share(&of);
+            // The more samples, the more a few frequent values weigh.
+            let bounds = if of.len() == 2 { 0.75..1.33 } else { 0.5..2.0 };
+            assert!(bounds.contains(&ratio), "{set:b}: {ratio}");
         }
+        for (sample, column) in samples.iter().zip(&columns) {
+            let found = shares(&[sample.clone(), sample.clone()]);
+            let ratio = found[0].1 / true_share(&[column, column]);
+            assert!((0.75..1.33).contains(&ratio), "{ratio}");
+        }
+        let twice = [samples[0].clone(), samples[1].clone(), samples[0].clone()];
+        assert_eq!(shares(&twice).len(), 3, "pairs alone");
         assert!(Arc::ptr_eq(&samples[0], &snapshots[0].key_sample(0)), "it is kept");
     }
 
@@ -203,7 +298,7 @@ mod tests {
         }
         table.commit(vec![appender.finish()]).unwrap();
         let sample = table.snapshot().key_sample(0);
-        let share = sample.shares([&sample].into_iter())[0].unwrap();
+        let share = shares(&[sample.clone(), sample])[0].1;
         assert!((0.8..1.6).contains(&(share * 489.0)), "{share}: 489 squares modulo 977");
     }
 
@@ -211,11 +306,10 @@ mod tests {
     fn what_samples_cannot_tell_is_not_said() {
         let distinct = |first: i128| table((first..first + 1_000_000).map(Some)).snapshot().key_sample(0);
         let (one, other) = (distinct(0), distinct(5_000_000));
-        assert_eq!(one.shares([&other, &one].into_iter()), [None, None]);
+        assert_eq!(shares(&[one.clone(), other, one.clone()]), []);
         let empty = table(std::iter::empty()).snapshot().key_sample(0);
         let nulls = table((0..5000).map(|_| None)).snapshot().key_sample(0);
-        assert_eq!(empty.shares([&one, &empty, &nulls].into_iter()), [None, None, None]);
-        assert_eq!(nulls.shares([&one, &nulls].into_iter()), [None, None]);
+        assert_eq!(shares(&[empty.clone(), one, empty, nulls.clone(), nulls]), []);
     }
 
     #[test]

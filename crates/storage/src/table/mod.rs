@@ -7,7 +7,8 @@
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
 //! restore                       tables made of row groups of a file
-//! key_sample                    values of some rows, which tell how often two columns have equal ones
+//! key_sample                    values of some rows, which tell how often columns have equal ones
+//! row_sample                    rows to test predicates on
 //! snapshot                      a version, pinned while it is held
 //! duplicates  workload          finds equal keys where keys are unique; shows partitions and workload
 //! appender  reader  in_place    rows added in bulk; single rows that are read, and changed beside others
@@ -37,6 +38,7 @@ mod reader;
 mod redo;
 mod restore;
 mod rewrite;
+mod row_sample;
 mod snapshot;
 mod summaries;
 mod together;
@@ -54,13 +56,14 @@ pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
 pub use in_place::LatchedRow;
-pub use key_sample::KeySample;
+pub use key_sample::{KEY_SAMPLES_MAX, KeySample};
 pub(crate) use loads::{LoadStore, Loaded, ReadLoad, StoredLoad};
 pub(crate) use log::{OldRow, Operation, datums};
 pub(crate) use logged::{Appended, Framed, Recorded};
 pub use reader::TableReader;
 pub(crate) use restore::RestoredGroup;
 pub use rewrite::ColumnSource;
+pub use row_sample::{RowSample, SampledSlots};
 pub use snapshot::TableSnapshot;
 pub use together::HeadWriters;
 pub use turns::{Interrupt, Waiter, WriterName};

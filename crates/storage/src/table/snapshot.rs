@@ -5,6 +5,7 @@ use super::head::{Head, Table};
 use super::index;
 use super::key_sample::KeySample;
 use super::reader::TableReader;
+use super::row_sample::RowSample;
 use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
 use crate::scan::lookup::{self, SlotRange};
@@ -271,6 +272,12 @@ impl TableSnapshot {
     pub fn key_sample(&self, column: usize) -> Arc<KeySample> {
         let physical = self.schema()[column].ty.physical();
         self.table().key_samples.of(&self.0.root, column, physical)
+    }
+
+    /// A sample of the rows of the table: of this version, or of a similar one.
+    pub fn row_sample(&self) -> RowSample<'_> {
+        let table = self.table();
+        table.row_samples.of(&self.0.root, self.schema().len(), table.options().group_slots)
     }
 
     fn summarize(&self, column: usize) -> ColumnSummary {
