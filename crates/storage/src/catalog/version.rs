@@ -173,12 +173,14 @@ impl CatalogVersion {
 
     /// The temporary objects of its owner.
     pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
-        let space = self.owner.map(space_of);
-        let from = space.clone().unwrap_or_default();
-        let range = (Bound::Included(from.as_str()), Bound::Unbounded);
-        let own = self.names.range::<str, _>(range).map(|(key, entry)| (key.clone(), entry));
-        own.take_while(move |(key, _)| space.as_ref().is_some_and(|space| key.starts_with(space.as_str())))
-            .map(|(_, entry)| entry)
+        // PERF: temporary objects come first, and most databases have none.
+        let has_some = self.names.first_key_value().is_some_and(|(key, _)| key.starts_with(SPACE));
+        let space = self.owner.filter(|_| has_some).map(space_of);
+        space.into_iter().flat_map(|space| {
+            let range = (Bound::Included(space.as_str()), Bound::Unbounded);
+            let own = self.names.range::<str, _>(range);
+            own.take_while(move |(key, _)| key.starts_with(space.as_str())).map(|(_, entry)| entry)
+        })
     }
 
     /// The table of this name.
