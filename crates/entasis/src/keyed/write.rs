@@ -72,8 +72,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Changes the row that an `UPDATE` names, which does not change its layout key, as a transaction sees it;
-    /// `None` if it must be done with a plan.
+    /// Changes the row that an `UPDATE` names, which does not change its layout key, as a transaction sees
+    /// it; `None` if it must be done with a plan.
     pub(super) fn keep(
         self,
         kept: &mut KeptRows<'_>,

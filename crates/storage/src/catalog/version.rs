@@ -171,11 +171,16 @@ impl CatalogVersion {
         self.names.get(key)
     }
 
+    /// The space of its owner, if anybody has temporary objects.
+    fn own_space(&self) -> Option<String> {
+        // PERF: they come first, and most databases have none.
+        let has_some = self.names.first_key_value().is_some_and(|(key, _)| key.starts_with(SPACE));
+        self.owner.filter(|_| has_some).map(space_of)
+    }
+
     /// The temporary objects of its owner.
     pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
-        // PERF: temporary objects come first, and most databases have none.
-        let has_some = self.names.first_key_value().is_some_and(|(key, _)| key.starts_with(SPACE));
-        let space = self.owner.filter(|_| has_some).map(space_of);
+        let space = self.own_space();
         space.into_iter().flat_map(|space| {
             let range = (Bound::Included(space.as_str()), Bound::Unbounded);
             let own = self.names.range::<str, _>(range);
@@ -220,7 +225,7 @@ impl CatalogVersion {
 
     /// All objects, sorted by name, temporary ones first.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let own = self.owner.map(space_of);
+        let own = self.own_space();
         let is_seen = move |key: &str| match &own {
             Some(own) if key.starts_with(SPACE) => key.starts_with(own.as_str()),
             _ => true,

@@ -23,12 +23,13 @@
 //! 5. **Validation.** If the outcome depends on tables that were only read ([`Transaction::depend_on`]), and
 //!    one of them has a newer version, or something was replayed, the caller checks its constraints again on
 //!    the newest versions.
-//! 6. **Publish.** All forks become the heads of their tables at one moment, and new values that were kept are
-//!    written to heads, under the locks of all heads, provided that the tables it depends on have not changed
-//!    since they were checked. At that moment the redo records of logged tables are appended to the log as one
-//!    commit; the disk is waited for once all locks and turns have been released. Rows of loads that the
-//!    records refer to were synced before. If one of these tables has changed, step 5 is repeated; after some
-//!    rounds it takes their turns too, so that this ends. Nothing is waited for here but other threads that hold these locks equally briefly.
+//! 6. **Publish.** All forks become the heads of their tables at one moment, and new values that were kept
+//!    are written to heads, under the locks of all heads, provided that the tables it depends on have not
+//!    changed since they were checked. At that moment the redo records of logged tables are appended to the
+//!    log as one commit; the disk is waited for once all locks and turns have been released. Rows of loads
+//!    that the records refer to were synced before. If one of these tables has changed, step 5 is repeated;
+//!    after some rounds it takes their turns too, so that this ends. Nothing is waited for here but other
+//!    threads that hold these locks equally briefly.
 //!
 //! Rows are identified by their layout key and their values; without a layout key, by their row number and
 //! their values. A row that has its old values again counts as the same row, and rows may move meanwhile.
@@ -277,7 +278,8 @@ impl Transaction {
 
     /// A writer of new values of single rows, in columns outside the layout key. They are kept until the
     /// commit, which need not copy what it writes to then. `None` if they must be written in another way
-    /// ([`Transaction::write`]): if the layout key is not unique, much has been written, or a savepoint is set.
+    /// ([`Transaction::write`]): if the layout key is not unique, much has been written, or a savepoint is
+    /// set.
     pub fn keep(&mut self, table: &Arc<Table>) -> Option<KeptRows<'_>> {
         if self.is_alone || !self.savepoints.is_empty() || !table.options().is_distinct() {
             return None;
