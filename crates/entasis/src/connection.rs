@@ -255,10 +255,15 @@ impl Connection {
         if let Some(preparing) = parsed.preparing() {
             return self.prepare_or_execute(preparing, parameters);
         }
+        let control = prepared.map_or_else(|| parsed.whole_transaction(), |known| known.control.clone());
         self.settled(parsed, || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             if open.is_none() {
                 guarded(|| self.session.refresh())?;
+            }
+            if let Some(control) = control {
+                // For a mark, new values that the transaction keeps would be written to forks.
+                return self.control(&mut open, Done::Control(Box::new(control)));
             }
             let rows = match &mut *open {
                 None => match self.run_by_itself(parsed, prepared, parameters)? {
@@ -431,7 +436,9 @@ impl Connection {
     /// # Errors
     /// Those of [`Work::commit`].
     pub(crate) fn commit(&self, mut work: Work, waiter: &Waiter<'_>) -> Result<()> {
-        define::at_commit(&self.session_of(&work), &mut work)?;
+        if work.names.temporary().next().is_some() {
+            define::at_commit(&self.session_of(&work), &mut work)?;
+        }
         work.commit(waiter)
     }
 

@@ -6,7 +6,8 @@
 //!    of it. ProgramArguments are converted to the types of their columns.
 //! 2. Outside a transaction it works on the newest version of the table in place: beside other threads, if
 //!    values of a row change that fit where the old ones are ([`Table::change_in_place`]), and otherwise
-//!    alone. Within a transaction it works on the transaction's version.
+//!    alone. Within a transaction it works on the transaction's version; new values of rows are kept beside
+//!    that, if no more is changed ([`entasis_storage::KeptRows`]).
 //! 3. If a changed row is in indexes of the table, these are written together with the table ([`indexed`]).
 //!
 //! The table must be in the current database, which is the session's home.
@@ -221,9 +222,13 @@ impl Run<'_> {
             work.may_write()?;
         }
         let used = work.used().len();
-        let changed = match program.indexed.is_empty() {
-            true => self.write(&mut work.write(&program.entry, &program.entry.table)),
-            false => self.with_indexes_in(work),
+        let changed = match &program.action {
+            _ if !program.indexed.is_empty() => self.with_indexes_in(work),
+            Action::Update(set, false) => match work.keep(&program.entry) {
+                Some(mut kept) => self.keep(&mut kept, set),
+                None => self.write(&mut work.write(&program.entry, &program.entry.table)),
+            },
+            _ => self.write(&mut work.write(&program.entry, &program.entry.table)),
         };
         match changed {
             Ok(Some(changed)) => {

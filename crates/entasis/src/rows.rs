@@ -16,7 +16,8 @@ const BATCH_CHUNKS: usize = 64;
 pub struct Rows {
     schema: Arc<Schema>,
     set: OnceLock<ResultSet>,
-    /// The only row, of a statement that named it by its key; chunks are made from it when they are read.
+    /// The only row, of a statement that named it by its key; chunks are made from it when they are read. If
+    /// there are neither chunks nor a row, the result is empty.
     row: Option<Vec<Value>>,
     changed: Option<u64>,
     note: Option<Cow<'static, str>>,
@@ -27,8 +28,8 @@ pub struct Rows {
 impl Rows {
     /// No rows and no columns: the result of a statement that returns none.
     pub(crate) fn empty() -> Rows {
-        let set = ResultSet { types: vec![], chunks: vec![], rows: 0, memory: vec![] };
-        Rows { schema: Arc::default(), set: set.into(), row: None, changed: None, note: None, context: None }
+        let (schema, set) = (Arc::default(), OnceLock::new());
+        Rows { schema, set, row: None, changed: None, note: None, context: None }
     }
 
     /// Rows of `set`; the workers of `context` convert them to Arrow.

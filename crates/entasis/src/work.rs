@@ -30,8 +30,8 @@ use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
 use entasis_sql::{Parsed, WrittenName};
 use entasis_storage::{
-    CatalogVersion, Entry, Table, TableEntry, TableReader, TableSnapshot, TableWriter, Transaction, Waiter,
-    is_temporary,
+    CatalogVersion, Entry, KeptRows, Table, TableEntry, TableReader, TableSnapshot, TableWriter, Transaction,
+    Waiter, is_temporary,
 };
 use entasis_vector::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -342,6 +342,13 @@ impl Work {
         self.rows.write(table)
     }
 
+    /// Single rows of a table, whose new values are kept until the commit. `None` if they must be written
+    /// ([`Work::write`]).
+    pub(crate) fn keep(&mut self, entry: &Arc<TableEntry>) -> Option<KeptRows<'_>> {
+        self.uses(entry);
+        self.rows.keep(&entry.table)
+    }
+
     /// Adds rows in bulk.
     pub(crate) fn append(
         &mut self,
@@ -579,7 +586,11 @@ impl Work {
     /// memory limit does not allow it; I/O, if the changes cannot be written to the file.
     pub(crate) fn commit(mut self, waiter: &Waiter<'_>) -> Result<()> {
         self.charge()?;
+        if !self.base.is(&self.names) {
+            self.rows.settle();
+        }
         let mut interrupt = self.interrupt();
+        let (is_small, grown) = (self.is_small(), self.rows.growth());
         let Work { shared, base, names, rows, used, claims, fixed, mut built, memory, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
@@ -617,7 +628,13 @@ impl Work {
         }
         // The memory that it takes was reserved, and is now charged to the tables.
         drop(memory);
-        let _ = shared.charge_tables();
+        let _ = match is_small {
+            true => {
+                shared.wrote(grown);
+                shared.may_write()
+            }
+            false => shared.charge_tables(),
+        };
         shared.wake_upkeep();
         Ok(())
     }

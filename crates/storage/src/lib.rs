@@ -66,8 +66,8 @@ pub use definition::{
 pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange, ValueSet};
 pub use table::{
     Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
-    KEY_SAMPLES_MAX, KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, Table, TableReader,
-    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    KEY_SAMPLES_MAX, KeptRows, KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, Table,
+    TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
 pub use tree::{Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};

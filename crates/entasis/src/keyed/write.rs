@@ -7,7 +7,7 @@
 use super::Run;
 use crate::constraints::row::judge_null;
 use crate::program::{Action, NewValue, ProgramArguments};
-use entasis_storage::{Datum, TableWriter};
+use entasis_storage::{Datum, KeptRows, TableWriter};
 use entasis_vector::{Error, Result, Value};
 
 /// What a change did: the number of rows that it changed, and what it returns of them.
@@ -70,6 +70,26 @@ impl<'a> Run<'a> {
             let is_changed = row.change(&changes)?;
             Ok(is_changed.then(|| self.changed(|columns, out| row.read(columns, out))))
         })
+    }
+
+    /// Changes the row that an `UPDATE` names, which does not change its layout key, as a transaction sees
+    /// it; `None` if it must be done with a plan.
+    pub(super) fn keep(
+        self,
+        kept: &mut KeptRows<'_>,
+        set: &'a [(usize, NewValue)],
+    ) -> Result<Option<Changed>> {
+        let found = kept.find(self.key);
+        let Some(changes) = new_values(set, |column| Some(kept.datum(found?, column)), &[], self.arguments)
+        else {
+            return Ok(None);
+        };
+        let Some(row) = found else { return Ok(Some(Changed::nothing())) };
+        for &(column, datum) in &changes {
+            judge_null(&self.program.entry, column, datum)?;
+        }
+        kept.update(row, &changes);
+        Ok(Some(self.changed(|columns, out| kept.read(row, columns, out))))
     }
 
     fn insert(

@@ -340,9 +340,5 @@ impl Drop for Shared {
 
 /// A table and its indexes.
 pub(crate) fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
-    std::iter::once(&entry.table)
-        .chain(entry.indexes.iter().flatten())
-        .cloned()
-        .collect::<Vec<_>>()
-        .into_iter()
+    std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()).cloned()
 }

@@ -171,14 +171,21 @@ impl CatalogVersion {
         self.names.get(key)
     }
 
+    /// The space of its owner, if anybody has temporary objects.
+    fn own_space(&self) -> Option<String> {
+        // PERF: they come first, and most databases have none.
+        let has_some = self.names.first_key_value().is_some_and(|(key, _)| key.starts_with(SPACE));
+        self.owner.filter(|_| has_some).map(space_of)
+    }
+
     /// The temporary objects of its owner.
     pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
-        let space = self.owner.map(space_of);
-        let from = space.clone().unwrap_or_default();
-        let range = (Bound::Included(from.as_str()), Bound::Unbounded);
-        let own = self.names.range::<str, _>(range).map(|(key, entry)| (key.clone(), entry));
-        own.take_while(move |(key, _)| space.as_ref().is_some_and(|space| key.starts_with(space.as_str())))
-            .map(|(_, entry)| entry)
+        let space = self.own_space();
+        space.into_iter().flat_map(|space| {
+            let range = (Bound::Included(space.as_str()), Bound::Unbounded);
+            let own = self.names.range::<str, _>(range);
+            own.take_while(move |(key, _)| key.starts_with(space.as_str())).map(|(_, entry)| entry)
+        })
     }
 
     /// The table of this name.
@@ -218,7 +225,7 @@ impl CatalogVersion {
 
     /// All objects, sorted by name, temporary ones first.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let own = self.owner.map(space_of);
+        let own = self.own_space();
         let is_seen = move |key: &str| match &own {
             Some(own) if key.starts_with(SPACE) => key.starts_with(own.as_str()),
             _ => true,

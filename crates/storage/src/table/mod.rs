@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! redo                          repeats what the log says
-//! fork  together                versions that a statement or a transaction writes apart from the head;
-//!                               several heads at once
+//! fork  kept  together          versions that a statement or a transaction writes apart from the head; new
+//!                               values that it keeps beside one; several heads at once
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
 //! restore                       tables made of row groups of a file
@@ -17,7 +17,7 @@
 //! logged                        tables whose changes go to the write-ahead log
 //! loads                         rows that the log refers to in the data file
 //! turns  attempts  summaries    one writer at a time; whether changes beside others succeed; what is known of
-//!                               a version's columns
+//!   overlay                     a version's columns; new values of a few rows
 //! ```
 //! Each knows only those in lines below it. A module that makes something of a table has the table's method
 //! for it: [`Table::snapshot`] stands beside [`TableSnapshot`].
@@ -30,10 +30,12 @@ mod fork;
 mod head;
 mod in_place;
 pub mod index;
+mod kept;
 mod key_sample;
 mod loads;
 mod log;
 mod logged;
+mod overlay;
 mod reader;
 mod redo;
 mod restore;
@@ -56,6 +58,8 @@ pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
 pub use in_place::LatchedRow;
+pub(crate) use kept::Kept;
+pub use kept::KeptRows;
 pub use key_sample::{KEY_SAMPLES_MAX, KeySample};
 pub(crate) use loads::{LoadStore, Loaded, ReadLoad, StoredLoad};
 pub(crate) use log::{OldRow, Operation, datums};

@@ -6,6 +6,7 @@
 //! Otherwise everything is read again, at last with nobody beside it. Layout keys do not change in place.
 
 use super::head::Table;
+use super::overlay::Overlay;
 use crate::scan::{KeyRange, lookup, ordered, row};
 use crate::tree::{Latch, Root, RowId};
 use crate::value::Datum;
@@ -18,6 +19,8 @@ const TRIES: usize = 3;
 pub struct TableReader<'a> {
     table: &'a Table,
     root: &'a Root,
+    /// New values of some rows.
+    overlay: Option<&'a Overlay>,
     looked: Looked<'a>,
 }
 
@@ -50,7 +53,12 @@ impl Table {
 
 impl<'a> TableReader<'a> {
     pub(crate) fn new(table: &'a Table, root: &'a Root) -> TableReader<'a> {
-        TableReader { table, root, looked: Looked::default() }
+        TableReader { table, root, overlay: None, looked: Looked::default() }
+    }
+
+    /// The same reader, which reads new values of some rows.
+    pub(super) fn beneath(self, overlay: &'a Overlay) -> TableReader<'a> {
+        TableReader { overlay: Some(overlay), ..self }
     }
 
     /// A row whose layout key is `key`: a datum for each of its columns.
@@ -70,7 +78,11 @@ impl<'a> TableReader<'a> {
     pub fn read(&self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'a>>) {
         let group = &*self.root.groups[row.group as usize];
         self.looked.at((*group.slices[row.slot as usize / group.block_slots]).latch());
+        let from = out.len();
         row::read(self.root, row, columns, self.table.schema(), out);
+        if let Some(overlay) = self.overlay {
+            overlay.lay(row, columns, self.table.schema(), &mut out[from..]);
+        }
     }
 }
 

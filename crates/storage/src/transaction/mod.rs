@@ -10,7 +10,8 @@
 //!    the end whether they were all seen at one moment ([`Transaction::sees_one_moment`]).
 //! 2. **Writing.** The first write to a table opens a fork of the pinned version. The transaction reads its
 //!    forks, and so its own writes. If an alone transaction writes to a table whose turn it does not hold, it
-//!    does so beside others.
+//!    does so beside others. A few new values of single rows need no fork: they are *kept* beside the pinned
+//!    version ([`KeptRows`]) until something else is done with the table, or until the commit.
 //! 3. **Savepoints** cost nothing until a table is written: then its fork is saved, once for each savepoint
 //!    that does not have it yet.
 //! 4. **Commit.** It takes the turns of the tables that it wrote, before any other lock
@@ -22,12 +23,13 @@
 //! 5. **Validation.** If the outcome depends on tables that were only read ([`Transaction::depend_on`]), and
 //!    one of them has a newer version, or something was replayed, the caller checks its constraints again on
 //!    the newest versions.
-//! 6. **Publish.** All forks become the heads of their tables at one moment, under the locks of all heads,
-//!    provided that the tables it depends on have not changed since they were checked. At that moment the
-//!    redo records of logged tables are appended to the log as one commit; the disk is waited for once all
-//!    locks and turns have been released. Rows of loads that the records refer to were synced before. If one
-//!    of these tables has changed, step 5 is repeated; after some rounds it takes their turns too, so that
-//!    this ends. Nothing is waited for here but other threads that hold these locks equally briefly.
+//! 6. **Publish.** All forks become the heads of their tables at one moment, and new values that were kept
+//!    are written to heads, under the locks of all heads, provided that the tables it depends on have not
+//!    changed since they were checked. At that moment the redo records of logged tables are appended to the
+//!    log as one commit; the disk is waited for once all locks and turns have been released. Rows of loads
+//!    that the records refer to were synced before. If one of these tables has changed, step 5 is repeated;
+//!    after some rounds it takes their turns too, so that this ends. Nothing is waited for here but other
+//!    threads that hold these locks equally briefly.
 //!
 //! Rows are identified by their layout key and their values; without a layout key, by their row number and
 //! their values. A row that has its old values again counts as the same row, and rows may move meanwhile.
@@ -52,8 +54,8 @@ mod unmoved;
 
 use crate::record::Record;
 use crate::table::{
-    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, ReadLoad, Recorded, Table,
-    TableFork, TableReader, TableSnapshot, TableWriter, Waiter, WriterTurn,
+    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, Kept, KeptRows, ReadLoad, Recorded,
+    Table, TableFork, TableReader, TableSnapshot, TableWriter, Waiter, WriterTurn,
 };
 use crate::wal::Log;
 use entasis_vector::Result;
@@ -82,10 +84,14 @@ pub struct Transaction {
 
 /// A table as the transaction first saw it, and what the transaction did to it.
 struct Touched {
-    pinned: TableSnapshot,
+    table: Arc<Table>,
+    /// `None` once the commit has found the rows whose new values were kept.
+    pinned: Option<TableSnapshot>,
     /// Tables that were pinned at the same moment have the same number.
     moment: u64,
     fork: Option<TableFork>,
+    /// New values of rows of the pinned version, as long as there is neither a fork nor a savepoint.
+    kept: Option<Kept>,
     is_relied_on: bool,
     /// The commit takes its turn, even if the transaction did not write to it.
     needs_turn: bool,
@@ -107,11 +113,24 @@ type Saved = Vec<(usize, Option<ForkSavepoint>)>;
 
 impl Touched {
     fn is_changed(&self) -> bool {
-        self.fork.as_ref().is_some_and(TableFork::is_changed)
+        self.kept.is_some() || self.fork.as_ref().is_some_and(TableFork::is_changed)
     }
 
     fn table(&self) -> &Arc<Table> {
-        self.pinned.table()
+        &self.table
+    }
+
+    fn pinned(&self) -> &TableSnapshot {
+        self.pinned.as_ref().expect("it is pinned until rows are published")
+    }
+
+    /// Writes new values that were kept to a fork.
+    fn settle(&mut self) {
+        if let Some(kept) = &self.kept {
+            let mut fork = TableFork::at(self.pinned(), true);
+            kept.write(&mut fork.write());
+            (self.fork, self.kept) = (Some(fork), None);
+        }
     }
 }
 
@@ -154,8 +173,11 @@ impl Transaction {
     /// moment.
     pub fn pin(&mut self, tables: &[Arc<Table>]) {
         let mut new = in_order(tables);
-        new.retain(|table| self.known(table).is_none());
+        if !self.tables.is_empty() {
+            new.retain(|table| self.known(table).is_none());
+        }
         self.moments += 1;
+        self.tables.reserve(new.len());
         let mut heads = lock_all(&new);
         for (table, head) in new.iter().zip(&mut heads) {
             let touched = self.touched(table, head);
@@ -166,9 +188,11 @@ impl Transaction {
     /// A table in its present version, whose head is locked.
     fn touched(&self, table: &Arc<Table>, head: &mut HeadGuard<'_>) -> Touched {
         Touched {
-            pinned: table.pin(head),
+            table: table.clone(),
+            pinned: Some(table.pin(head)),
             moment: self.moments,
             fork: None,
+            kept: None,
             is_relied_on: false,
             needs_turn: false,
             refers_to: None,
@@ -182,7 +206,8 @@ impl Transaction {
         let mut seen: Vec<usize> = (0..self.tables.len())
             // Tables whose turns it holds have not changed: their versions are those of any moment since.
             .filter(|&index| {
-                self.tables[index].fork.is_none() && !self.holds_turn(self.tables[index].table())
+                let Touched { table, fork, kept, .. } = &self.tables[index];
+                fork.is_none() && kept.is_none() && !self.holds_turn(table)
             })
             .collect();
         if seen.windows(2).all(|pair| self.tables[pair[0]].moment == self.tables[pair[1]].moment) {
@@ -191,7 +216,8 @@ impl Transaction {
         seen.sort_by_key(|&index| self.tables[index].table().id());
         let tables: Vec<Arc<Table>> = seen.iter().map(|&index| self.tables[index].table().clone()).collect();
         let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
-        let is_current = seen.iter().zip(&heads).all(|(&index, head)| self.tables[index].pinned.is_of(head));
+        let is_current =
+            seen.iter().zip(&heads).all(|(&index, head)| self.tables[index].pinned().is_of(head));
         self.moments += 1;
         for ((&index, table), head) in seen.iter().zip(&tables).zip(&mut heads) {
             if is_current {
@@ -231,26 +257,55 @@ impl Transaction {
     /// The version of a table that the transaction sees.
     pub fn snapshot(&mut self, table: &Arc<Table>) -> TableSnapshot {
         let index = self.index_of(table);
-        match &mut self.tables[index] {
-            Touched { fork: Some(fork), .. } => fork.snapshot(),
-            Touched { pinned, .. } => pinned.clone(),
+        let touched = &mut self.tables[index];
+        touched.settle();
+        match &mut touched.fork {
+            Some(fork) => fork.snapshot(),
+            None => touched.pinned().clone(),
         }
     }
 
     /// Reads single rows of the version of a table that the transaction sees.
     pub fn read<R>(&mut self, table: &Arc<Table>, look: impl Fn(&TableReader<'_>) -> R) -> R {
         let index = self.index_of(table);
-        let Touched { pinned, fork, .. } = &self.tables[index];
-        look(&fork.as_ref().map_or_else(|| pinned.reader(), TableFork::reader))
+        let touched = &self.tables[index];
+        match (&touched.kept, &touched.fork) {
+            (Some(kept), _) => look(&kept.reader(touched.pinned())),
+            (None, Some(fork)) => look(&fork.reader()),
+            (None, None) => look(&touched.pinned().reader()),
+        }
+    }
+
+    /// A writer of new values of single rows, in columns outside the layout key. They are kept until the
+    /// commit, which need not copy what it writes to then. `None` if they must be written in another way
+    /// ([`Transaction::write`]): if the layout key is not unique, much has been written, or a savepoint is
+    /// set.
+    pub fn keep(&mut self, table: &Arc<Table>) -> Option<KeptRows<'_>> {
+        if self.is_alone || !self.savepoints.is_empty() || !table.options().is_distinct() {
+            return None;
+        }
+        let index = self.index_of(table);
+        let touched = &mut self.tables[index];
+        if touched.fork.is_some() || touched.refers_to.is_some() {
+            return None;
+        }
+        KeptRows::new(touched.pinned.as_ref()?, &mut touched.kept)
+    }
+
+    /// Writes all new values that were kept to forks.
+    pub fn settle(&mut self) {
+        self.tables.iter_mut().for_each(Touched::settle);
     }
 
     /// A writer of a table. What it writes can be undone ([`Transaction::savepoint`],
     /// [`TableWriter::atomically`]).
     pub fn write(&mut self, table: &Arc<Table>) -> TableWriter<'_> {
         let index = self.index_of(table);
+        self.tables[index].settle();
         self.save(index);
         let is_held = self.holds_turn(table);
         let Touched { pinned, fork, .. } = &mut self.tables[index];
+        let pinned = pinned.as_ref().expect("it is pinned until rows are published");
         let fork = fork.get_or_insert_with(|| TableFork::at(pinned, !is_held));
         fork.write().interrupted_by(self.interrupt.as_ref())
     }
@@ -309,6 +364,8 @@ impl Transaction {
 
     /// Sets a savepoint, and returns its number: how many there are now.
     pub fn savepoint(&mut self) -> usize {
+        // What is kept cannot be undone in part.
+        self.settle();
         self.savepoints.push(Saved::new());
         self.savepoints.len()
     }
@@ -365,7 +422,11 @@ impl Transaction {
 
     /// About how many bytes more the tables will take.
     pub fn growth(&self) -> usize {
-        self.tables.iter().filter_map(|touched| touched.fork.as_ref()).map(TableFork::growth).sum()
+        let growth = |touched: &Touched| {
+            let kept = touched.kept.as_ref().map_or(0, Kept::bytes);
+            kept + touched.fork.as_ref().map_or(0, TableFork::growth)
+        };
+        self.tables.iter().map(growth).sum()
     }
 
     /// True if it has written only so little that its end takes negligible time.
@@ -404,13 +465,23 @@ impl Transaction {
         mut validate: impl FnMut(&mut Transaction) -> Result<()>,
     ) -> Result<()> {
         self.release(1);
+        if self.tables.iter().any(|touched| touched.is_relied_on) {
+            // What is kept is found once, and rows may be found again and again here.
+            self.settle();
+        }
         let mut must_judge = false;
         for round in 0.. {
             let changed = self.changed();
             self.take_turns(&self.need_turns(), waiter)?;
             let mut renumbered: HashMap<u64, Renumbered> = HashMap::new();
             for &index in &self.referred_first(&changed) {
-                let Touched { fork, refers_to, .. } = &mut self.tables[index];
+                let Touched { pinned, kept, fork, refers_to, .. } = &mut self.tables[index];
+                if let (Some(kept), Some(pinned)) = (kept, pinned) {
+                    if let Some(row) = kept.find(pinned) {
+                        return Err(replay::changed(pinned, row));
+                    }
+                    continue;
+                }
                 let fork = fork.as_mut().expect("it is changed");
                 let (is_in_place, has_same_rows) = {
                     let head = fork.table().head();
@@ -519,9 +590,13 @@ impl Transaction {
             Some(prologue) => (Some(prologue.log), Recorded::of(prologue.records)),
             None => (None, Recorded::default()),
         };
-        for fork in changed.iter().filter_map(|&index| self.tables[index].fork.as_ref()) {
-            fork.record(&mut records);
-            log = log.or_else(|| fork.table().logged().map(|logged| logged.log.clone()));
+        for touched in changed.iter().map(|&index| &self.tables[index]) {
+            match (&touched.kept, &touched.fork) {
+                (Some(kept), _) => kept.record(touched.pinned(), &mut records),
+                (None, Some(fork)) => fork.record(&mut records),
+                (None, None) => {}
+            }
+            log = log.or_else(|| touched.table.logged().map(|logged| logged.log.clone()));
         }
         log.map_or(Ok(None), |log| Framed::of(&records, &log))
     }
@@ -529,6 +604,7 @@ impl Transaction {
     /// What will be the newest version of a table after the commit, as far as this transaction knows.
     pub fn outcome(&mut self, table: &Arc<Table>) -> TableSnapshot {
         let known = self.known(table).map(|index| &mut self.tables[index]);
+        debug_assert!(known.as_ref().is_none_or(|touched| touched.kept.is_none()));
         match known.and_then(|touched| touched.fork.as_mut()) {
             Some(fork) => fork.snapshot(),
             None => table.snapshot(),
@@ -546,16 +622,24 @@ impl Transaction {
         let mut all: Vec<usize> = [changed, relied].concat();
         all.sort_by_key(|&index| self.tables[index].table().id());
         let tables: Vec<Arc<Table>> = all.iter().map(|&index| self.tables[index].table().clone()).collect();
+        for touched in self.tables.iter_mut().filter(|touched| touched.kept.is_some()) {
+            // Its rows have been found, and what only this snapshot shows need not be copied.
+            touched.pinned = None;
+        }
         let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
         let is_seen = |(index, head): (&usize, &HeadGuard<'_>)| {
-            !relied.contains(index) || self.tables[*index].pinned.is_of(head)
+            !relied.contains(index) || self.tables[*index].pinned().is_of(head)
         };
         if !all.iter().zip(&heads).all(is_seen) {
             return Ok(None);
         }
         let appended = framed.map(Framed::append).transpose()?;
         for (index, head) in all.iter().zip(&mut heads).filter(|(index, _)| !relied.contains(index)) {
-            self.tables[*index].fork.take().expect("it is changed").fast_forward(head);
+            let Touched { table, kept, fork, .. } = &mut self.tables[*index];
+            match (kept.take(), fork.take()) {
+                (Some(kept), _) => kept.publish(table, head),
+                (None, fork) => fork.expect("it is changed").fast_forward(head),
+            }
         }
         Ok(Some(appended))
     }
@@ -617,6 +701,7 @@ fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
 #[cfg(test)]
 mod tests {
     mod indexed;
+    mod kept;
     mod numbered;
     mod redo;
     mod transactions;

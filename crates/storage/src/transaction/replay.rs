@@ -326,6 +326,14 @@ fn refuse_row<'b>(
     Ok(())
 }
 
+/// The error for a row of a version that others have changed or removed.
+pub(super) fn changed(version: &TableSnapshot, row: RowId) -> Error {
+    let fields = version.schema().iter().enumerate();
+    let values: Vec<Value> =
+        fields.map(|(column, field)| version.datum(row, column).value(field.ty)).collect();
+    conflict(&version.table().shape, &values, "changed or removed")
+}
+
 fn conflict(shape: &Shape, row: &[Value], what: &str) -> Error {
     // Without a layout key, the first column has to do.
     let columns: &[usize] =

@@ -239,6 +239,63 @@ fn changes_in_place_are_neither_lost_nor_torn() {
     assert_eq!(rows(&table.snapshot()), [(0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 2)]);
 }
 
+/// Adds to the values of rows, in a transaction that keeps them until its commit. True if nobody was first.
+fn keep(table: &Arc<Table>, differences: &[(i64, i128)]) -> bool {
+    let mut transaction = Transaction::begin(std::slice::from_ref(table));
+    for &(key, difference) in differences {
+        let mut kept = transaction.keep(table).expect("nothing else was done");
+        let found = kept.find(&row(key, 0)[..1]).expect("the row is there");
+        let Datum::Integer(value) = kept.datum(found, 1) else { panic!("it is a number") };
+        kept.update(found, &[(1, Datum::Integer(value + difference))]);
+    }
+    match transaction.commit(|_| Ok(())) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::Conflict => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn values_that_are_kept_are_neither_lost_nor_torn() {
+    let table = table(16);
+    insert(&table, 0..6);
+    let keepers = [(); 2].map(|()| {
+        let table = table.clone();
+        thread::spawn(move || {
+            let one = keep(&table, &[(0, 1)]);
+            [one, keep(&table, &[(2, 10), (1, -10)])].map(i64::from)
+        })
+    });
+    let writer = {
+        let table = table.clone();
+        thread::spawn(move || {
+            turn(&table, 3);
+            insert(&table, 6..10);
+            turn(&table, 3);
+        })
+    };
+    for _ in 0..2 {
+        let read = table.read(|reader| {
+            let mut values = Vec::new();
+            for key in [1, 2] {
+                reader.read(reader.find(&row(key, 0)[..1]).expect("it is there"), &[1], &mut values);
+            }
+            values
+                .iter()
+                .map(|value| if let Datum::Integer(value) = value { *value } else { 0 })
+                .sum::<i128>()
+        });
+        assert_eq!(read, 200, "both or none");
+        let seen = rows(&table.snapshot());
+        assert_eq!(seen[1].1 + seen[2].1, 200, "both or none");
+    }
+    let done = keepers.map(|thread| thread.join().unwrap());
+    writer.join().unwrap();
+    let [ones, tens] = [0, 1].map(|at| done[0][at] + done[1][at]);
+    assert!(ones > 0 && tens > 0, "one of two is the first");
+    let first = [(0, 100 + ones), (1, 100 - 10 * tens), (2, 100 + 10 * tens), (3, 0)];
+    assert_eq!(rows(&table.snapshot())[..4], first);
+}
+
 fn row_groups_are_split_beside_readers_and_forks() {
     let table = table(8);
     insert(&table, (0..12).map(|key| key * 10));
@@ -591,6 +648,11 @@ fn main() {
     run("a snapshot sees no half of a change", a_snapshot_sees_no_half_of_a_change, 5000);
     run("changes in place are neither lost nor torn", changes_in_place_are_neither_lost_nor_torn, 5000);
     assert!(IN_PLACE.load(Ordering::Relaxed) > 5000, "some are made in place");
+    run(
+        "values that are kept are neither lost nor torn",
+        values_that_are_kept_are_neither_lost_nor_torn,
+        5000,
+    );
     run("row groups are split beside readers and forks", row_groups_are_split_beside_readers_and_forks, 5000);
     run("upkeep changes nothing beside writers", upkeep_changes_nothing_beside_writers, 5000);
     run(

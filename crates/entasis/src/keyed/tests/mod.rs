@@ -4,6 +4,7 @@ mod beside;
 mod inserts;
 mod paths;
 mod several;
+mod transactions;
 
 use crate::{Config, Connection, DataType, Database, Value};
 

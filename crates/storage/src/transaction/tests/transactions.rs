@@ -32,7 +32,14 @@ fn text(value: i64) -> String {
 
 fn put(transaction: &mut Transaction, table: &Arc<Table>, key: i64, value: i64) {
     let text = text(value);
+    let is_kept = value % 2 == 0;
     let value = Datum::Integer(value.into());
+    if is_kept
+        && let Some(mut kept) = transaction.keep(table)
+        && let Some(row) = kept.find(&[Datum::Integer(key.into())])
+    {
+        return kept.update(row, &[(1, value), (2, Datum::Bytes(text.as_bytes()))]);
+    }
     let mut writer = transaction.write(table);
     match writer.find(&[Datum::Integer(key.into())]) {
         Some(row) => {
