@@ -27,7 +27,9 @@ use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWor
 use crate::settings::Settings;
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::Expr;
-use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Schema, Selection};
+use entasis_vector::{
+    Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Schema, Selection, Value,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -217,9 +219,12 @@ fn statistics_of(plan: &Plan, outputs: &[Option<usize>]) -> Statistics {
     let expected = estimate(&plan.root, &plan.columns);
     let column = |output: &Option<usize>| {
         let known = output.map(|output| expected.column(plan.output[output].column));
+        let is_integer =
+            |output: usize| plan.columns.ty(plan.output[output].column).integer_range().is_some();
+        let range = known.and_then(|known| known.range).filter(|_| output.is_some_and(is_integer));
         ColumnStatistics {
-            min: None,
-            max: None,
+            min: range.map(|(low, _)| Value::Integer(low as i128)),
+            max: range.map(|(_, high)| Value::Integer(high as i128)),
             nulls: known.map(|known| (known.nulls * expected.rows) as u64),
             distinct: known.map(|known| known.distinct as u64),
             bounds_are_exact: false,

@@ -7,7 +7,7 @@
 //! 2. Outside a transaction it works on the newest version of the table in place: beside other threads, if
 //!    values of a row change that fit where the old ones are ([`Table::change_in_place`]), and otherwise
 //!    alone. Within a transaction it works on the transaction's version; new values of rows are kept beside
-//!    that, if no more is changed ([`entasis_storage::KeptRows`]).
+//!    that, if no more is changed ([`entasis_storage::SingleRows`]).
 //! 3. If a changed row is in indexes of the table, these are written together with the table ([`indexed`]).
 //!
 //! The table must be in the current database, which is the session's home.

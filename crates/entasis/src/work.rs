@@ -30,8 +30,8 @@ use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
 use entasis_sql::{Parsed, WrittenName};
 use entasis_storage::{
-    CatalogVersion, Entry, KeptRows, Table, TableEntry, TableReader, TableSnapshot, TableWriter, Transaction,
-    Waiter, is_temporary,
+    CatalogVersion, Entry, SingleRows, Table, TableEntry, TableReader, TableSnapshot, TableWriter,
+    Transaction, Waiter, is_temporary,
 };
 use entasis_vector::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -344,7 +344,7 @@ impl Work {
 
     /// Single rows of a table, whose new values are kept until the commit. `None` if they must be written
     /// ([`Work::write`]).
-    pub(crate) fn keep(&mut self, entry: &Arc<TableEntry>) -> Option<KeptRows<'_>> {
+    pub(crate) fn keep(&mut self, entry: &Arc<TableEntry>) -> Option<SingleRows<'_>> {
         self.uses(entry);
         self.rows.keep(&entry.table)
     }
@@ -591,6 +591,10 @@ impl Work {
         }
         let mut interrupt = self.interrupt();
         let (is_small, grown) = (self.is_small(), self.rows.growth());
+        if is_small && grown > 0 {
+            // It is charged with others, and nothing more is written once that has failed.
+            self.shared.may_write()?;
+        }
         let Work { shared, base, names, rows, used, claims, fixed, mut built, memory, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());

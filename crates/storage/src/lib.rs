@@ -66,7 +66,7 @@ pub use definition::{
 pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange, ValueSet};
 pub use table::{
     Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
-    KEY_SAMPLES_MAX, KeptRows, KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, Table,
+    KEY_SAMPLES_MAX, KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, SingleRows, Table,
     TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};

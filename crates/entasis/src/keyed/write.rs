@@ -7,7 +7,7 @@
 use super::Run;
 use crate::constraints::row::judge_null;
 use crate::program::{Action, NewValue, ProgramArguments};
-use entasis_storage::{Datum, KeptRows, TableWriter};
+use entasis_storage::{Datum, SingleRows, TableWriter};
 use entasis_vector::{Error, Result, Value};
 
 /// What a change did: the number of rows that it changed, and what it returns of them.
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
     /// it; `None` if it must be done with a plan.
     pub(super) fn keep(
         self,
-        kept: &mut KeptRows<'_>,
+        kept: &mut SingleRows<'_>,
         set: &'a [(usize, NewValue)],
     ) -> Result<Option<Changed>> {
         let found = kept.find(self.key);

@@ -125,7 +125,7 @@ pub(super) fn space_of(owner: u64) -> String {
 }
 
 /// The first character of the key of a temporary object.
-const SPACE: char = '\u{1}';
+const SPACE: &str = "\u{1}";
 
 /// The space of a key: its prefix, which is empty for the common space.
 pub(super) fn space(key: &str) -> &str {
@@ -173,8 +173,10 @@ impl CatalogVersion {
 
     /// The space of its owner, if anybody has temporary objects.
     fn own_space(&self) -> Option<String> {
-        // PERF: they come first, and most databases have none.
-        let has_some = self.names.first_key_value().is_some_and(|(key, _)| key.starts_with(SPACE));
+        // PERF: they come before nearly all others, and most databases have none.
+        let range = (Bound::Included(SPACE), Bound::Unbounded);
+        let has_some =
+            self.names.range::<str, _>(range).next().is_some_and(|(key, _)| key.starts_with(SPACE));
         self.owner.filter(|_| has_some).map(space_of)
     }
 

@@ -28,30 +28,35 @@ use crate::write::Writer;
 const MOST_ROWS: usize = 128;
 /// About how many bytes are kept at most.
 const MOST_BYTES: usize = 1 << 16;
+/// About how many bytes the commit copies for a row, if a snapshot shows it.
+const COPIED: usize = 4096;
 
 /// New values of rows of a version.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptChanges {
     overlay: Overlay,
     /// Where the rows are in the newest version, once they have been found.
     places: Vec<RowId>,
 }
 
 /// Single rows of a table as a transaction sees them, whose changes are kept until it is committed.
-pub struct KeptRows<'a> {
+pub struct SingleRows<'a> {
     pinned: &'a TableSnapshot,
-    kept: &'a mut Option<Kept>,
+    kept: &'a mut Option<KeptChanges>,
 }
 
-impl<'a> KeptRows<'a> {
+impl<'a> SingleRows<'a> {
     /// Rows of a version, and those of which new values are kept; `None` if they are too many.
-    pub(crate) fn new(pinned: &'a TableSnapshot, kept: &'a mut Option<Kept>) -> Option<KeptRows<'a>> {
+    pub(crate) fn new(
+        pinned: &'a TableSnapshot,
+        kept: &'a mut Option<KeptChanges>,
+    ) -> Option<SingleRows<'a>> {
         let is_full =
-            |kept: &Kept| kept.overlay.rows().len() >= MOST_ROWS || kept.overlay.bytes() >= MOST_BYTES;
+            |kept: &KeptChanges| kept.overlay.rows().len() >= MOST_ROWS || kept.overlay.bytes() >= MOST_BYTES;
         if kept.as_ref().is_some_and(is_full) {
             return None;
         }
-        Some(KeptRows { pinned, kept })
+        Some(SingleRows { pinned, kept })
     }
 
     /// The row whose layout key is `key`: a datum for each of its columns. None, if one of them is NULL.
@@ -88,10 +93,10 @@ impl<'a> KeptRows<'a> {
     }
 }
 
-impl Kept {
-    /// About how much memory it takes.
+impl KeptChanges {
+    /// About how much memory it takes, with what the commit may copy.
     pub(crate) fn bytes(&self) -> usize {
-        self.overlay.bytes()
+        self.overlay.bytes() + self.overlay.rows().len() * COPIED
     }
 
     /// Reads single rows of the version with their new values.

@@ -122,7 +122,7 @@ impl KeySample {
     /// For each set of two to four of `samples`, a bit each, the share of all combinations of a row of each
     /// table that have equal values, if there are enough such combinations in the samples to tell. The columns
     /// are of the same type, and at most [`KEY_SAMPLES_MAX`]. A sample that is there twice is taken for one of
-    /// another scan of its table, which is told of such pairs alone. Sets of fewer samples come first. Kept
+    /// another scan of its table, which is told of such pairs alone. Sets of fewer samples come first. KeptChanges
     /// with the first sample, as the same tables are joined again and again.
     pub fn shares(samples: &[&KeySample]) -> Shares {
         let Some(first) = samples.first() else { return Shares::default() };

@@ -11,7 +11,7 @@
 //! 2. **Writing.** The first write to a table opens a fork of the pinned version. The transaction reads its
 //!    forks, and so its own writes. If an alone transaction writes to a table whose turn it does not hold, it
 //!    does so beside others. A few new values of single rows need no fork: they are *kept* beside the pinned
-//!    version ([`KeptRows`]) until something else is done with the table, or until the commit.
+//!    version ([`SingleRows`]) until something else is done with the table, or until the commit.
 //! 3. **Savepoints** cost nothing until a table is written: then its fork is saved, once for each savepoint
 //!    that does not have it yet.
 //! 4. **Commit.** It takes the turns of the tables that it wrote, before any other lock
@@ -54,8 +54,8 @@ mod unmoved;
 
 use crate::record::Record;
 use crate::table::{
-    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, Kept, KeptRows, ReadLoad, Recorded,
-    Table, TableFork, TableReader, TableSnapshot, TableWriter, Waiter, WriterTurn,
+    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, KeptChanges, ReadLoad, Recorded,
+    SingleRows, Table, TableFork, TableReader, TableSnapshot, TableWriter, Waiter, WriterTurn,
 };
 use crate::wal::Log;
 use entasis_vector::Result;
@@ -91,7 +91,7 @@ struct Touched {
     moment: u64,
     fork: Option<TableFork>,
     /// New values of rows of the pinned version, as long as there is neither a fork nor a savepoint.
-    kept: Option<Kept>,
+    kept: Option<KeptChanges>,
     is_relied_on: bool,
     /// The commit takes its turn, even if the transaction did not write to it.
     needs_turn: bool,
@@ -280,7 +280,7 @@ impl Transaction {
     /// commit, which need not copy what it writes to then. `None` if they must be written in another way
     /// ([`Transaction::write`]): if the layout key is not unique, much has been written, or a savepoint is
     /// set.
-    pub fn keep(&mut self, table: &Arc<Table>) -> Option<KeptRows<'_>> {
+    pub fn keep(&mut self, table: &Arc<Table>) -> Option<SingleRows<'_>> {
         if self.is_alone || !self.savepoints.is_empty() || !table.options().is_distinct() {
             return None;
         }
@@ -289,7 +289,7 @@ impl Transaction {
         if touched.fork.is_some() || touched.refers_to.is_some() {
             return None;
         }
-        KeptRows::new(touched.pinned.as_ref()?, &mut touched.kept)
+        SingleRows::new(touched.pinned.as_ref()?, &mut touched.kept)
     }
 
     /// Writes all new values that were kept to forks.
@@ -423,7 +423,7 @@ impl Transaction {
     /// About how many bytes more the tables will take.
     pub fn growth(&self) -> usize {
         let growth = |touched: &Touched| {
-            let kept = touched.kept.as_ref().map_or(0, Kept::bytes);
+            let kept = touched.kept.as_ref().map_or(0, KeptChanges::bytes);
             kept + touched.fork.as_ref().map_or(0, TableFork::growth)
         };
         self.tables.iter().map(growth).sum()

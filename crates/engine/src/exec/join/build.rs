@@ -3,6 +3,7 @@
 //! Rows that do not fit into memory go to temporary files ([`partitioned`](super::partitioned)).
 
 use super::build_spec::BuildSpec;
+use super::limits::Limit;
 use super::partitioned::{Partitioning, SplitRows};
 use super::swap::Way;
 use super::table::bytes_at_most;
@@ -30,6 +31,8 @@ pub(crate) struct BuildSink {
     pub spec: BuildSpec,
     /// Where the join filter for the probe side is published.
     pub filter: Option<Arc<FilterSlot>>,
+    /// What else is published for it.
+    pub limits: Vec<Limit>,
     /// Where the finished build side goes.
     pub built: BuiltSlot,
     /// What the workers have kept.
@@ -128,6 +131,7 @@ impl BuildSink {
             return swap.turn(rows, memory);
         }
 
+        self.limits.iter().filter_map(|limit| limit.publish(&rows)).for_each(|note| self.recorder.note(note));
         let expected = Way::expected(self.way.as_ref(), self.spec.expected);
         let spec = BuildSpec { expected, ..self.spec.clone() };
         let mut facts = spec.facts(&rows, tasks)?;

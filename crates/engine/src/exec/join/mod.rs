@@ -31,12 +31,13 @@
 //! If far more build rows arrive than expected, the sides may be [swapped](swap) before a table is built.
 //!
 //! What a finished build side publishes to scans and operators below its probe side is a [key
-//! filter](crate::exec::key_filter).
+//! filter](crate::exec::key_filter), and [limits] by inequalities if it has few rows.
 
 pub(crate) mod buffered_columns;
 pub(crate) mod buffered_probe;
 pub(crate) mod build;
 pub(crate) mod build_spec;
+pub(crate) mod limits;
 pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod probe_buffer;

@@ -34,6 +34,8 @@ pub(crate) enum PlacedTest {
     Keys(Arc<FilterSlot>),
     /// Whether the key may be among the first ones of an order.
     Threshold(Arc<Threshold>),
+    /// Whether the key satisfies an inequality with a row of a build side ([`crate::exec::join::limits`]).
+    Limit(Arc<Threshold>),
 }
 
 impl PlacedTest {
@@ -41,15 +43,23 @@ impl PlacedTest {
     pub(crate) fn keys(&self) -> Option<&Arc<FilterSlot>> {
         match self {
             PlacedTest::Keys(slot) => Some(slot),
-            PlacedTest::Threshold(_) => None,
+            PlacedTest::Threshold(_) | PlacedTest::Limit(_) => None,
         }
     }
 
-    /// The threshold, if it is one.
+    /// The threshold of a sort, if it is one.
     pub(crate) fn threshold(&self) -> Option<&Arc<Threshold>> {
         match self {
-            PlacedTest::Keys(_) => None,
+            PlacedTest::Keys(_) | PlacedTest::Limit(_) => None,
             PlacedTest::Threshold(threshold) => Some(threshold),
+        }
+    }
+
+    /// What the keys of rows must not be beyond, if it is that.
+    pub(super) fn bound(&self) -> Option<&Arc<Threshold>> {
+        match self {
+            PlacedTest::Keys(_) => None,
+            PlacedTest::Threshold(bound) | PlacedTest::Limit(bound) => Some(bound),
         }
     }
 
@@ -58,6 +68,7 @@ impl PlacedTest {
         match self {
             PlacedTest::Keys(_) => "join filter",
             PlacedTest::Threshold(_) => "threshold of the first rows",
+            PlacedTest::Limit(_) => "limit of a join",
         }
     }
 }
@@ -70,7 +81,7 @@ impl PlacedFilter {
                 let worker = FilterWorker::new(slot, &self.rate, self.columns.len(), settings);
                 PlacedWorker::Keys(Box::new(worker))
             }
-            PlacedTest::Threshold(threshold) => {
+            PlacedTest::Threshold(threshold) | PlacedTest::Limit(threshold) => {
                 let worker = ThresholdWorker::new(threshold, &self.metas[0], &self.rate);
                 PlacedWorker::Threshold(Box::new(worker))
             }
@@ -81,7 +92,7 @@ impl PlacedFilter {
     pub(crate) fn may_be_in(&self, zone: &Zone, key: usize) -> bool {
         match &self.test {
             PlacedTest::Keys(slot) => slot.get().is_none_or(|keys: &KeyFilter| keys.may_be_in(zone, key)),
-            PlacedTest::Threshold(threshold) => threshold.may_be_in(zone),
+            PlacedTest::Threshold(bound) | PlacedTest::Limit(bound) => bound.may_be_in(zone),
         }
     }
 }

@@ -10,7 +10,9 @@
 //!
 //! The threshold of a sort with a limit ([`crate::threshold`]) goes the same way, as it would only drop rows
 //! that the sort drops later. The scan of a file gets it as a hint. It does not go where rows are complete
-//! before the sort has seen the first: into build sides, and below operators that need all rows.
+//! before the sort has seen the first: into build sides, and below operators that need all rows. The limit
+//! that a build side sets by an inequality ([`crate::exec::join::limits`]) is known before, and goes there,
+//! too.
 
 use super::before_join::FiltersBeforeJoin;
 use super::filter::{Expected, FilterSlot};
@@ -22,7 +24,7 @@ use crate::plan::{self, Columns, JoinKind, Node, SetKind, SortKey};
 use crate::settings::FilterKind;
 use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr};
-use entasis_vector::{ColumnId, Error, Result};
+use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::sync::Arc;
 
 /// A filter that a join or a sort will fill, on its way down.
@@ -44,10 +46,7 @@ impl Pushed {
         context: &QueryContext,
         expected: impl FnOnce() -> Expected,
     ) -> Option<Pushed> {
-        let column = |key: &Expr| match key {
-            Expr::Column { id, .. } => Some(*id),
-            _ => None,
-        };
+        let column = |key: &Expr| numbers_of(key).map(|(id, _)| id);
         let columns = keys.iter().map(column).collect::<Option<Vec<ColumnId>>>()?;
         let is_possible = !columns.is_empty() && !null_equals_null.contains(&true);
         (is_possible && context.settings.join_filter != FilterKind::Off).then(|| Pushed {
@@ -63,15 +62,20 @@ impl Pushed {
         Some(Pushed { columns: vec![id], test: PlacedTest::Threshold(threshold.clone()), is_early: false })
     }
 
-    /// True if it may be filled before its rows are read. A threshold is filled while they come, so it is
-    /// useless below an operator that needs all of them first.
-    pub(crate) fn comes_first(&self) -> bool {
-        self.test.keys().is_some()
+    /// The limit that a build side sets to a column of the probe side.
+    pub(crate) fn of_limit(column: ColumnId, limit: &Arc<Threshold>) -> Pushed {
+        Pushed { columns: vec![column], test: PlacedTest::Limit(limit.clone()), is_early: false }
     }
 
-    /// Its column and the threshold, if it is one.
-    pub(crate) fn threshold(&self) -> Option<(ColumnId, Arc<Threshold>)> {
-        self.test.threshold().map(|threshold| (self.columns[0], threshold.clone()))
+    /// True if it may be filled before its rows are read. The threshold of a sort is filled while they come,
+    /// so it is useless below an operator that needs all of them first.
+    pub(crate) fn comes_first(&self) -> bool {
+        self.test.threshold().is_none()
+    }
+
+    /// Its column and what that must not be beyond, if it is a threshold or a limit.
+    pub(crate) fn bound(&self) -> Option<(ColumnId, Arc<Threshold>)> {
+        self.test.bound().map(|bound| (self.columns[0], bound.clone()))
     }
 
     /// The same filter one node further down, where `rename` maps its columns, if it may go there. `dear`:
@@ -163,6 +167,19 @@ impl Pushed {
     }
 }
 
+/// The column that has the values of an expression, and its type: the expression itself, or integers that are
+/// cast to a wider type, which are the same numbers to a filter.
+pub(crate) fn numbers_of(expr: &Expr) -> Option<(ColumnId, DataType)> {
+    match expr {
+        Expr::Column { id, ty } => Some((*id, *ty)),
+        Expr::Cast { input, ty, .. } if input.ty().is_integer() && ty.is_integer() => {
+            let ((low, high), (least, greatest)) = (input.ty().integer_range()?, ty.integer_range()?);
+            numbers_of(input).filter(|_| least <= low && high <= greatest)
+        }
+        _ => None,
+    }
+}
+
 /// Divides the filters that arrive at `node` from above into those that go into its only input, with their
 /// names there, and those that stay. Joins and set operations push them into their inputs themselves; the
 /// scan of a table takes all. That of a file takes thresholds, as hints; they stay as well.
@@ -171,7 +188,7 @@ pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushe
     for filter in filters {
         let goes_on = match node {
             Node::Scan(scan) if scan.relation.table().is_none() => {
-                below.extend(filter.threshold().map(|_| filter.clone()));
+                below.extend(filter.bound().map(|_| filter.clone()));
                 None
             }
             Node::Scan(_) => Some(filter.clone()),

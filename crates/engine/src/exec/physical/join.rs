@@ -22,6 +22,7 @@ use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::limits::Limit;
 use crate::exec::join::partitioned::Partitioning;
 use crate::exec::join::partitioned::join_phase::{JoinPhase, PartitionSource};
 use crate::exec::join::partitioned::route::Route;
@@ -38,6 +39,7 @@ use crate::exec::key_filter::pushed::Pushed;
 use crate::exec::pipeline::Part;
 use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
+use crate::plan::tree::ColumnSet;
 use crate::plan::{self, JoinKind, Node};
 use crate::settings::Searching;
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
@@ -180,6 +182,17 @@ impl<'j> Joined<'j> {
         searched.map_or(&[], |searched| if side == Side::Build { &searched.kept } else { &searched.bounds })
     }
 
+    /// The limits that the build side sets to the probe side, and where they go.
+    fn limits(&self) -> Vec<(Limit, Pushed)> {
+        if !self.shape.drops_unmatched_probe_rows() {
+            return Vec::new();
+        }
+        let columns = |side| -> ColumnSet { self.input(side).columns().into_iter().collect() };
+        let (probe, build) = (columns(Side::Probe), columns(Side::Build));
+        let limit = |condition| Limit::of(condition, |id| probe.contains(id), |id| build.contains(id));
+        self.residual.iter().filter_map(limit).collect()
+    }
+
     /// The same join with the sides swapped, if that is possible.
     fn other_way(&self) -> Option<Joined<'j>> {
         if self.searched.is_some() {
@@ -254,11 +267,12 @@ impl Builder<'_> {
         let swap =
             other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
         let way = swap.clone().map(Way::AsPlanned);
-        let kept = self.keep(&joined, build, slot.as_ref(), !build_filters.is_empty(), way)?;
+        let (limits, limited) = joined.limits().into_iter().unzip::<_, _, Vec<Limit>, Vec<Pushed>>();
+        let kept = self.keep(&joined, build, (slot.as_ref(), limits), !build_filters.is_empty(), way)?;
 
         // The probe side.
         let mut probe_filters = joined.passing(filters, Side::Probe);
-        probe_filters.extend(slot);
+        probe_filters.extend(slot.into_iter().chain(limited));
         let read_of_probe = || probe_keys.iter().chain(joined.searched(Side::Probe));
         let probe_needed = with(&joined.both, read_of_probe());
         let operators = self.behind + 1;
@@ -292,13 +306,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends `build` in the sink that keeps its rows. `slot` receives the keys; `is_filtered`: join filters go
-    /// into this side.
+    /// Ends `build` in the sink that keeps its rows. `slot` receives the keys, and `limits` what else it says;
+    /// `is_filtered`: join filters go into this side.
     fn keep(
         &mut self,
         joined: &Joined<'_>,
         build: Stream,
-        slot: Option<&Pushed>,
+        (slot, limits): (Option<&Pushed>, Vec<Limit>),
         is_filtered: bool,
         way: Option<Way>,
     ) -> Result<Kept> {
@@ -342,6 +356,7 @@ impl Builder<'_> {
             two_pass,
             spec,
             filter: slot.cloned(),
+            limits,
             built: built.clone(),
             parts: Arc::default(),
             partitioning: partitioning.clone(),
@@ -502,8 +517,13 @@ impl Builder<'_> {
         kept: Vec<ColumnMeta>,
     ) -> Result<Stream> {
         let recorder = &joined.recorder;
-        let build =
-            self.keep(joined, probe.only_if(swap, true), None, false, Some(Way::Swapped(swap.clone())))?;
+        let build = self.keep(
+            joined,
+            probe.only_if(swap, true),
+            (None, Vec::new()),
+            false,
+            Some(Way::Swapped(swap.clone())),
+        )?;
         let part = Part::new(swap.rows(self.context.settings.chunk_rows), recorder, 0.0);
         let rows = Stream { parts: vec![part], columns: kept, recorder: recorder.clone() };
         let probing = Probing {

@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
         filters: &[Pushed],
         recorder: &Arc<Recorder>,
     ) -> Result<Stream> {
-        let thresholds = filters.iter().filter_map(Pushed::threshold).collect();
+        let thresholds = filters.iter().filter_map(Pushed::bound).collect();
         let request = ScanRequest { columns, filters: scan.filters.clone(), thresholds };
         let source = scan.relation.scan(&request, self.context)?;
         let expected = || scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);

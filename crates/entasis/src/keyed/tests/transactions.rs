@@ -158,3 +158,28 @@ fn what_was_committed_is_there_when_the_file_is_opened_again() {
         ["Integer(50)", "Integer(52)", "Integer(3)", "Integer(4)"]
     );
 }
+
+/// Commits of kept values are charged to the memory limit like others.
+#[test]
+fn transactions_end_where_memory_does() {
+    let config = Config { memory_limit: 40 << 20, ..Config::default() };
+    let database = Database::in_memory(config).expect("in memory");
+    let connection = database.connect();
+    run(&connection, &[TABLE, "INSERT INTO t SELECT i, i % 10, 'x' FROM range(3000) r(i)"]);
+    let long = "long ".repeat(8000);
+    let written = (0..3000).find_map(|key| {
+        run(&connection, &["BEGIN"]);
+        let changed = connection.execute(&format!("UPDATE t SET b = '{long}{key}' WHERE k = {key}"));
+        let ended = changed.and_then(|_| connection.execute("COMMIT"));
+        let error = ended.err()?;
+        let _ = connection.execute("ROLLBACK");
+        Some((key, error.kind()))
+    });
+    let (key, kind) = written.expect("3000 rows take three times as much");
+    assert_eq!(kind, ErrorKind::Resource);
+    assert!((300..2000).contains(&key), "{key} rows of 40 KB");
+    assert_eq!(
+        rows(&connection, "SELECT count(*) FROM t WHERE length(b) > 9"),
+        [[format!("Integer({key})")]]
+    );
+}
