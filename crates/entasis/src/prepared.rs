@@ -56,30 +56,30 @@ pub(crate) struct Known {
     /// The state of the catalog and the types of parameters for which the template was made.
     pub(crate) made_for: Option<(u64, Vec<DataType>)>,
     /// `None` if the statement must be bound for each run.
-    pub(crate) kept: Option<Arc<KeptChanges>>,
+    pub(crate) kept: Option<Arc<Kept>>,
     /// Duration of the last run of a query with a template.
     pub(crate) took: Option<Duration>,
 }
 
 /// A bound statement that is kept: what is the same for all runs, and the template of its plan.
 #[derive(Debug)]
-pub(crate) struct KeptChanges {
+pub(crate) struct Kept {
     /// A query, an insert or a change, whose plan is empty.
     statement: Statement,
     /// The template of its plan.
     pub(crate) template: Template,
 }
 
-impl KeptChanges {
+impl Kept {
     /// What can be kept of `bound`; `None` if it must be bound for each run.
-    pub(crate) fn new(mut bound: Statement) -> Option<KeptChanges> {
+    pub(crate) fn new(mut bound: Statement) -> Option<Kept> {
         let nothing = Plan {
             root: Node::Values(Values { columns: Vec::new(), rows: Vec::new() }),
             columns: Columns::default(),
             output: Vec::new(),
         };
         let plan = std::mem::replace(plan_of(&mut bound)?, nothing);
-        Some(KeptChanges { statement: bound, template: Template::new(plan)? })
+        Some(Kept { statement: bound, template: Template::new(plan)? })
     }
 
     /// The statement with this plan.

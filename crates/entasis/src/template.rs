@@ -4,7 +4,7 @@
 //! version of the tables and one set of values.
 
 use crate::catalog::Names;
-use crate::prepared::{KeptChanges, Prepared};
+use crate::prepared::{Kept, Prepared};
 use crate::session::Session;
 use crate::work::Work;
 use entasis_sql::{Catalog, ROW_ID, Statement};
@@ -58,7 +58,7 @@ impl Prepared {
         work: &mut Work,
         changes: u64,
         parameters: &[(Value, DataType)],
-    ) -> Option<Arc<KeptChanges>> {
+    ) -> Option<Arc<Kept>> {
         let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         known.runs += 1;
         let types = parameters.iter().map(|(_, ty)| *ty);
@@ -70,7 +70,7 @@ impl Prepared {
         if !is_made && known.runs > 1 {
             let types: Vec<DataType> = types.collect();
             let bound = entasis_sql::bind_template(&self.parsed, &Names::new(session, work), &types);
-            known.kept = bound.ok().and_then(KeptChanges::new).map(Arc::new);
+            known.kept = bound.ok().and_then(Kept::new).map(Arc::new);
             known.made_for = Some((changes, types));
             known.took = None;
         }

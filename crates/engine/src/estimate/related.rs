@@ -1,10 +1,10 @@
 //! Columns of a small table that are related to others of it, found by counting.
 //!
-//! A calendar has the days of two centuries, with the numbers of their weeks and months. A filter that leaves
-//! a year of it leaves 53 weeks, and sales of five years meet 262. Statistics tell neither: they expect one
-//! year to have nearly as many weeks as days, and sales to be of any week of two centuries. So all rows of the
-//! table that satisfy its filters, and those that have a partner in a join by its key, are counted when the
-//! query is planned, if the zones of blocks lead to few of them.
+//! A calendar has the days of two centuries, with the numbers of their weeks and months. A filter that
+//! leaves a year of it leaves 53 weeks, and sales of five years meet 262. Statistics tell neither: they
+//! expect one year to have nearly as many weeks as days, and sales to be of any week of two centuries. So
+//! all rows of the table that satisfy its filters, and those that have a partner in a join by its key, are
+//! counted when the query is planned, if the zones of blocks lead to few of them.
 
 use super::tester::{Tester, candidates, zone_tests};
 use super::values::position;
@@ -27,8 +27,9 @@ pub(crate) struct Met {
     pub(crate) share: f64,
 }
 
-/// What the rows of `scan` say of its columns `wanted`: those that satisfy the filters, of which `expected` are
-/// expected, and those that meet a partner. Nothing if the table is not small, or there are many of them.
+/// What the rows of `scan` say of its columns `wanted`: those that satisfy the filters, of which
+/// `expected` are expected, and those that meet a partner. Nothing if the table is not small, or there are
+/// many of them.
 pub(crate) fn related(
     scan: &Scan,
     met: Option<Met>,

@@ -4,13 +4,14 @@
 //! `IN` a list of four of ten thousand is rare, though half of the rows may have it, and take conditions on
 //! several columns for independent. A sample sees them as they are.
 //!
-//! A sample of up to 16,384 rows is kept with each table ([`entasis_storage::RowSample`]). Dates come in order
-//! more often than not, though, and a year of a century is in few blocks, which a sample of all rows would
-//! miss or overrate. So the zones of row groups are tested, and then those of up to [`BLOCKS`] of their
-//! blocks. If these leave so few blocks that the kept sample has less than [`ENOUGH`] rows in them, [`RUNS`]
-//! short runs of slots are spread over them and decoded, only the columns that filters read, which takes some
-//! ten microseconds a column. A run's place within its part is pseudo-random, so that values that repeat at
-//! regular distances are not all the same in it, and the same for the same table, so that plans are.
+//! A sample of up to 16,384 rows is kept with each table ([`entasis_storage::RowSample`]). Dates come in
+//! order more often than not, though, and a year of a century is in few blocks, which a sample of all rows
+//! would miss or overrate. So the zones of row groups are tested, and then those of up to [`BLOCKS`] of
+//! their blocks. If these leave so few blocks that the kept sample has less than [`ENOUGH`] rows in them,
+//! [`RUNS`] short runs of slots are spread over them and decoded, only the columns that filters read,
+//! which takes some ten microseconds a column. A run's place within its part is pseudo-random, so that
+//! values that repeat at regular distances are not all the same in it, and the same for the same table, so
+//! that plans are.
 //!
 //! A scan with filters that fail on a row of the sample, or give another answer when they are asked again, is
 //! not sampled.

@@ -27,7 +27,8 @@ pub(crate) struct Tester {
 }
 
 impl Tester {
-    /// A tester of the filters of `scan`, which also reads the columns `wanted`; `None` if they may fail, are volatile, or read what is not stored.
+    /// A tester of the filters of `scan`, which also reads the columns `wanted`; `None` if they may fail,
+    /// are volatile, or read what is not stored.
     pub(crate) fn of(scan: &Scan, wanted: &[ColumnId], columns: &Columns) -> Option<Tester> {
         let metas = relation_columns(&*scan.relation, &scan.columns, columns);
         if scan.filters.iter().any(Expr::is_volatile) {
@@ -59,9 +60,9 @@ impl Tester {
         })
     }
 
-    /// Tests the live slots of these runs, at most a chunk. Returns how many there are, and tells `passes` of
-    /// those that satisfy all filters: their positions in the vectors of the wanted columns. `None` if a filter
-    /// fails.
+    /// Tests the live slots of these runs, at most a chunk. Returns how many there are, and tells `passes`
+    /// of those that satisfy all filters: their positions in the vectors of the wanted columns. `None` if
+    /// a filter fails.
     pub(crate) fn test(
         &mut self,
         group: &RowGroup,

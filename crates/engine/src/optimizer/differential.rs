@@ -303,7 +303,8 @@ impl Generator {
         Node::Aggregate(Aggregate { input: Box::new(Node::Join(join)), groups, aggregates })
     }
 
-    /// The range of one column that figure `number` has to itself, but for now and then: one value, or several.
+    /// The range of one column that figure `number` has to itself, but for now and then: one value, or
+    /// several.
     fn range(&mut self, column: ColumnId, number: u64, is_single: bool) -> Vec<Expr> {
         let bound = |op, value: u64| {
             let value = Expr::literal(Value::Integer(value.into()), DataType::Int64);

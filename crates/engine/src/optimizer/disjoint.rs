@@ -37,9 +37,9 @@ const OF_BLOCKS: f64 = 0.75;
 /// scan of its own as fast as by one for all (measured: ranges of a fifth take up to a quarter less in one
 /// scan, of a half up to a third more).
 const OF_TABLE: f64 = 0.25;
-/// The most conditions at once: each row that is read is tested for all of them, and each that passes for all
-/// ranges (measured with ranges of a twentieth: ten take a third to two thirds of the time in one scan, twenty
-/// about the same).
+/// The most conditions at once: each row that is read is tested for all of them, and each that passes for
+/// all ranges (measured with ranges of a twentieth: ten take a third to two thirds of the time in one
+/// scan, twenty about the same).
 const CONDITIONS: usize = 16;
 
 /// The integers from one to another one.

@@ -488,8 +488,8 @@ impl Graph {
         first.estimate.references.push(reference);
     }
 
-    /// Joins samples of the columns of a class, `members`, that are no keys of their tables: those of each two,
-    /// three and four of them. Of more, what is found of their subsets is multiplied.
+    /// Joins samples of the columns of a class, `members`, that are no keys of their tables: those of each
+    /// two, three and four of them. Of more, what is found of their subsets is multiplied.
     fn find_frequent(&mut self, class: usize, members: &[(usize, ColumnId)], columns: &Columns) {
         let of = |graph: &Graph, &(relation, id): &(usize, ColumnId)| {
             let member = graph.classes[class].members.iter().find(|m| m.relation == relation)?;

@@ -14,7 +14,7 @@ const EXTENT_BYTES: usize = 4 << 20;
 #[derive(Clone, Copy)]
 pub(super) enum Stands {
     /// In an extent of an earlier checkpoint or a load; or nowhere, if there are no bytes.
-    KeptChanges(Place),
+    Kept(Place),
     /// Added during this checkpoint, as the piece of this number.
     Added(usize),
 }
@@ -48,7 +48,7 @@ impl Data {
         let (offset, bytes, checksum) = (start as u64, own.len() as u64, checksum(own, writer.seed()));
         if let Some(place) = writer.stored(own, checksum)? {
             self.bytes.truncate(end);
-            return Ok(Stands::KeptChanges(place));
+            return Ok(Stands::Kept(place));
         }
         self.places.push(Place { extent: Extent::default(), offset, bytes, checksum });
         Ok(Stands::Added(self.places.len() - 1))
@@ -68,7 +68,7 @@ impl Data {
     /// The place of a piece; all pieces must have been flushed.
     pub(super) fn place(&self, stands: Stands) -> Place {
         match stands {
-            Stands::KeptChanges(place) => place,
+            Stands::Kept(place) => place,
             Stands::Added(number) => self.places[number],
         }
     }

@@ -61,9 +61,9 @@ impl GroupWriter<'_, '_> {
         let stands = match kept {
             Some(place) => {
                 self.writer.compare(place, block, &self.schema[column], slice.live())?;
-                Stands::KeptChanges(place)
+                Stands::Kept(place)
             }
-            None if block.slots() == 0 => Stands::KeptChanges(Place::default()),
+            None if block.slots() == 0 => Stands::Kept(Place::default()),
             None => {
                 let column = Column::of(self.schema[column].ty);
                 parts.data.add(self.writer, |out| serialized::write(&block, column, slice.live(), out))?
@@ -80,7 +80,7 @@ impl GroupWriter<'_, '_> {
             return Ok(Some(number));
         }
         let stands = match self.shared.get(&address) {
-            Some(&place) => Stands::KeptChanges(place),
+            Some(&place) => Stands::Kept(place),
             None => parts.data.add(self.writer, |out| out.extend(shared.to_bytes()))?,
         };
         let number = parts.shared.len();

@@ -33,7 +33,7 @@ const COPIED: usize = 4096;
 
 /// New values of rows of a version.
 #[derive(Debug, Default)]
-pub(crate) struct KeptChanges {
+pub(crate) struct PendingUpdates {
     overlay: Overlay,
     /// Where the rows are in the newest version, once they have been found.
     places: Vec<RowId>,
@@ -42,17 +42,18 @@ pub(crate) struct KeptChanges {
 /// Single rows of a table as a transaction sees them, whose changes are kept until it is committed.
 pub struct SingleRows<'a> {
     pinned: &'a TableSnapshot,
-    kept: &'a mut Option<KeptChanges>,
+    kept: &'a mut Option<PendingUpdates>,
 }
 
 impl<'a> SingleRows<'a> {
     /// Rows of a version, and those of which new values are kept; `None` if they are too many.
     pub(crate) fn new(
         pinned: &'a TableSnapshot,
-        kept: &'a mut Option<KeptChanges>,
+        kept: &'a mut Option<PendingUpdates>,
     ) -> Option<SingleRows<'a>> {
-        let is_full =
-            |kept: &KeptChanges| kept.overlay.rows().len() >= MOST_ROWS || kept.overlay.bytes() >= MOST_BYTES;
+        let is_full = |kept: &PendingUpdates| {
+            kept.overlay.rows().len() >= MOST_ROWS || kept.overlay.bytes() >= MOST_BYTES
+        };
         if kept.as_ref().is_some_and(is_full) {
             return None;
         }
@@ -93,7 +94,7 @@ impl<'a> SingleRows<'a> {
     }
 }
 
-impl KeptChanges {
+impl PendingUpdates {
     /// About how much memory it takes, with what the commit may copy.
     pub(crate) fn bytes(&self) -> usize {
         self.overlay.bytes() + self.overlay.rows().len() * COPIED

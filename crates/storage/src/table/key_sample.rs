@@ -1,11 +1,11 @@
 //! Samples of the values of a column, which tell how often several columns have equal values.
 //!
-//! A sample is of up to 16,384 rows, each at a random place of an equal part of the table. Of each value 32
-//! bits of its hash are kept. Samples are joined by counting: of so many combinations of a row of each so many
-//! have equal bits. So it is seen that tables have their rows with the same few values, as all tables of a
-//! catalog of films are about the popular ones most: a join has then many times as many rows as the numbers of
-//! distinct values say, and the more tables are joined, the more so. Of four billion pairs of different values
-//! one has equal bits, and two samples have a quarter of a billion pairs.
+//! A sample is of up to 16,384 rows, each at a random place of an equal part of the table. Of each value
+//! 32 bits of its hash are kept. Samples are joined by counting: of so many combinations of a row of each
+//! so many have equal bits. So it is seen that tables have their rows with the same few values, as all
+//! tables of a catalog of films are about the popular ones most: a join has then many times as many rows
+//! as the numbers of distinct values say, and the more tables are joined, the more so. Of four billion
+//! pairs of different values one has equal bits, and two samples have a quarter of a billion pairs.
 //!
 //! A sample is taken when it is first asked for, in about a millisecond, and kept with the table. It is taken
 //! again when the table has an eighth more or fewer rows.
@@ -120,10 +120,10 @@ impl KeySample {
     }
 
     /// For each set of two to four of `samples`, a bit each, the share of all combinations of a row of each
-    /// table that have equal values, if there are enough such combinations in the samples to tell. The columns
-    /// are of the same type, and at most [`KEY_SAMPLES_MAX`]. A sample that is there twice is taken for one of
-    /// another scan of its table, which is told of such pairs alone. Sets of fewer samples come first. KeptChanges
-    /// with the first sample, as the same tables are joined again and again.
+    /// table that have equal values, if there are enough such combinations in the samples to tell. The
+    /// columns are of the same type, and at most [`KEY_SAMPLES_MAX`]. A sample that is there twice is taken
+    /// for one of another scan of its table, which is told of such pairs alone. Sets of fewer samples come
+    /// first. The result is kept with the first sample, as the same tables are joined again and again.
     pub fn shares(samples: &[&KeySample]) -> Shares {
         let Some(first) = samples.first() else { return Shares::default() };
         let ids: Vec<u64> = samples.iter().map(|sample| sample.id).collect();

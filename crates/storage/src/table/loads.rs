@@ -75,7 +75,7 @@ pub(crate) fn no_loads(_: Extent, _: &Shape) -> Result<Loaded> {
 #[derive(Debug)]
 pub(crate) enum Pieces {
     /// They are kept in memory.
-    KeptChanges(Vec<Arc<Piece>>),
+    Kept(Vec<Arc<Piece>>),
     /// They are in the data file.
     Stored(Arc<dyn StoredLoad>),
 }
@@ -87,7 +87,7 @@ impl Pieces {
     /// I/O; corruption, with the place.
     pub(crate) fn get(&self, shape: &Shape) -> Result<Vec<Arc<Piece>>> {
         match self {
-            Pieces::KeptChanges(pieces) => Ok(pieces.clone()),
+            Pieces::Kept(pieces) => Ok(pieces.clone()),
             Pieces::Stored(stored) => Ok(stored.read(shape)?.pieces),
         }
     }
@@ -95,7 +95,7 @@ impl Pieces {
     /// Where they are stored, if they are.
     pub(crate) fn stored(&self) -> Option<&Arc<dyn StoredLoad>> {
         match self {
-            Pieces::KeptChanges(_) => None,
+            Pieces::Kept(_) => None,
             Pieces::Stored(stored) => Some(stored),
         }
     }

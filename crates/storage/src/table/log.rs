@@ -178,7 +178,7 @@ impl Operation {
                     new.iter().map(|(c, v)| (*c, Datum::of_value(v, shape.schema[*c].ty))).collect();
                 recorder.update(&old.name(shape, recorder.wording()), &new);
             }
-            Operation::Append { pieces: Pieces::KeptChanges(pieces), first, .. } => {
+            Operation::Append { pieces: Pieces::Kept(pieces), first, .. } => {
                 record_pieces(pieces, *first, recorder);
             }
             Operation::Append { pieces: Pieces::Stored(load), first, .. } => {

@@ -58,7 +58,7 @@ pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
 pub use in_place::LatchedRow;
-pub(crate) use kept::KeptChanges;
+pub(crate) use kept::PendingUpdates;
 pub use kept::SingleRows;
 pub use key_sample::{KEY_SAMPLES_MAX, KeySample};
 pub(crate) use loads::{LoadStore, Loaded, ReadLoad, StoredLoad};

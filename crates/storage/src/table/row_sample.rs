@@ -1,15 +1,15 @@
 //! Samples of rows that are kept with the row groups of a table, decoded, so that predicates can be tested on
 //! them when a query is planned.
 //!
-//! A sample has up to 1024 runs of 16 slots, one at a random place of each equal stretch of the table; a table
-//! of 16,384 slots or fewer is its own sample. Rows of a run stand next to each other, so that a sample reads
-//! 1024 blocks of a column and not 16,384.
+//! A sample has up to 1024 runs of 16 slots, one at a random place of each equal stretch of the table; a
+//! table of 16,384 slots or fewer is its own sample. Rows of a run stand next to each other, so that a sample
+//! reads 1024 blocks of a column and not 16,384.
 //!
 //! 1. The first query that asks says where the runs are: nothing is decoded yet.
 //! 2. A column is decoded when a predicate reads it, and kept.
 //! 3. Later, row groups are looked at: if an eighth of the slices of one has been written since, or it has
-//!    another number of slots, its part of the sample is taken again. All parts are if the table has grown by an
-//!    eighth, or has another number of row groups.
+//!    another number of slots, its part of the sample is taken again. All parts are if the table has grown by
+//!    an eighth, or has another number of row groups.
 //!
 //! So a sample may be a little older than the snapshot that asks for it, which an estimate can bear. It takes
 //! at most 128 KB for a column of 8-byte numbers. Texts are copied; those of a part that are long

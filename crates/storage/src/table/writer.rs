@@ -279,7 +279,7 @@ impl<'a> TableWriter<'a> {
         let logged = match &stored {
             _ if self.log().is_none() => None,
             Some(stored) => Some(Pieces::Stored(stored.clone())),
-            None => Some(Pieces::KeptChanges(pieces.clone())),
+            None => Some(Pieces::Kept(pieces.clone())),
         };
         match &stored {
             None => self.record(|_, recorder| record_pieces(&pieces, first, recorder)),

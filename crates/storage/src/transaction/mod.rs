@@ -54,7 +54,7 @@ mod unmoved;
 
 use crate::record::Record;
 use crate::table::{
-    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, KeptChanges, ReadLoad, Recorded,
+    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, PendingUpdates, ReadLoad, Recorded,
     SingleRows, Table, TableFork, TableReader, TableSnapshot, TableWriter, Waiter, WriterTurn,
 };
 use crate::wal::Log;
@@ -91,7 +91,7 @@ struct Touched {
     moment: u64,
     fork: Option<TableFork>,
     /// New values of rows of the pinned version, as long as there is neither a fork nor a savepoint.
-    kept: Option<KeptChanges>,
+    kept: Option<PendingUpdates>,
     is_relied_on: bool,
     /// The commit takes its turn, even if the transaction did not write to it.
     needs_turn: bool,
@@ -423,7 +423,7 @@ impl Transaction {
     /// About how many bytes more the tables will take.
     pub fn growth(&self) -> usize {
         let growth = |touched: &Touched| {
-            let kept = touched.kept.as_ref().map_or(0, KeptChanges::bytes);
+            let kept = touched.kept.as_ref().map_or(0, PendingUpdates::bytes);
             kept + touched.fork.as_ref().map_or(0, TableFork::growth)
         };
         self.tables.iter().map(growth).sum()

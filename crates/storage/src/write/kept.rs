@@ -23,7 +23,7 @@ use std::ops::Range;
 
 /// The rows of some slices: the slot of each, counted through all slices, and a hash of all its values. Empty
 /// in release builds.
-pub(super) struct KeptChanges(Vec<(usize, u64)>);
+pub(super) struct Kept(Vec<(usize, u64)>);
 
 /// Consecutive slices, in a tree or not.
 struct SideBySide<'a> {
@@ -41,10 +41,10 @@ impl Slices for SideBySide<'_> {
     }
 }
 
-impl KeptChanges {
+impl Kept {
     /// The rows of some slices before they are replaced.
-    pub(super) fn of(slices: &[Link<Slice>], shape: &Shape) -> KeptChanges {
-        KeptChanges(if cfg!(debug_assertions) { rows_of(slices, shape) } else { Vec::new() })
+    pub(super) fn of(slices: &[Link<Slice>], shape: &Shape) -> Kept {
+        Kept(if cfg!(debug_assertions) { rows_of(slices, shape) } else { Vec::new() })
     }
 
     /// Panics unless the slices hold the same rows, in any order.

@@ -9,7 +9,7 @@
 //!   laid out again, if they are many compared with these; otherwise they are inserted one by one.
 
 use super::demand::among;
-use super::kept::KeptChanges;
+use super::kept::Kept;
 use super::ranks::Ranks;
 use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
 use super::{Writer, edit_group};
@@ -175,7 +175,7 @@ impl Writer<'_> {
         let (group, edit) = edit_group(self.branch, group);
         edit.count(piece.dictionary_bytes() as isize);
         let new = links(piece.slices, self.shape, edit);
-        KeptChanges::of(&group.slices, self.shape).assert_same_rows(&new, self.shape);
+        Kept::of(&group.slices, self.shape).assert_same_rows(&new, self.shape);
         let old = std::mem::replace(&mut group.slices, new);
         group.zones = zones_of(&group.slices, columns);
         group.is_hot = false;

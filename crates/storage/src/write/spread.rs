@@ -6,7 +6,7 @@
 //! one partition.
 
 use super::demand::{Wanted, cuts};
-use super::kept::KeptChanges;
+use super::kept::Kept;
 use super::{Writer, edit_group};
 use crate::block::masks::WORDS;
 use crate::block::{Block, Form};
@@ -135,7 +135,7 @@ impl Writer<'_> {
             node.renumber(numbers, edit);
         }
         let new = links(laid.slices, self.shape, edit);
-        KeptChanges::of(&node.slices[window.clone()], self.shape).assert_same_rows(&new, self.shape);
+        Kept::of(&node.slices[window.clone()], self.shape).assert_same_rows(&new, self.shape);
         let old: Vec<Link<Slice>> = node.slices.splice(window, new).collect();
         if is_all {
             node.zones = zones_of(&node.slices, columns);
@@ -177,7 +177,7 @@ impl Writer<'_> {
         let [mut left, mut right] = [left, right].map(|laid| self.group_of(laid));
         deal(shape, &[&node.counters], [&mut left, &mut right]);
         let [left, right] = [left, right].map(Link::new);
-        KeptChanges::of(&node.slices, shape)
+        Kept::of(&node.slices, shape)
             .assert_same_rows(&[&left.slices[..], &right.slices[..]].concat(), shape);
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);

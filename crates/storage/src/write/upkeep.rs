@@ -6,7 +6,7 @@
 //! partitions have the same ends.
 
 use super::demand::Window;
-use super::kept::KeptChanges;
+use super::kept::Kept;
 use super::spread::{Laid, links, plan};
 use super::{Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
@@ -338,7 +338,7 @@ impl Writer<'_> {
             if encoded.are_settled {
                 new[0].edit(edit).settle();
             }
-            KeptChanges::of(&node.slices[at..=at], self.shape).assert_same_places(&new, self.shape);
+            Kept::of(&node.slices[at..=at], self.shape).assert_same_places(&new, self.shape);
             let old = std::mem::replace(&mut node.slices[at], new[0]);
             edit.retire_whole_slice(old);
             node.upkept = Some(if encoded.are_settled { Upkept::ForReading } else { Upkept::Encoded });

@@ -204,6 +204,31 @@ fn figures_of_the_same_rows_are_computed_in_one_pass() {
     check_plans(&connection, "figures", &queries);
 }
 
+/// A scan knows the result of a scalar subquery, and other inequalities with a few rows, before it begins.
+#[test]
+fn inequalities_with_few_rows_skip_blocks() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    let run = |sql: &str| connection.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    run("CREATE TABLE t AS SELECT CAST(i AS INTEGER) AS n, DATE '2000-01-01' + CAST(i // 100 AS INTEGER) AS day
+         FROM range(100000) r(i)");
+    run("CREATE TABLE few AS SELECT DATE '2002-06-01' AS day, CAST(95000 AS BIGINT) AS n");
+    let queries = [
+        ("SELECT count(*) FROM t WHERE n >= (SELECT max(n) FROM few)", "a lower"),
+        ("SELECT count(*) FROM t WHERE day > (SELECT min(day) FROM few)", "a lower"),
+        ("SELECT count(*) FROM t WHERE (SELECT min(n) - 93000 FROM few) > n", "an upper"),
+        ("SELECT count(*) FROM t JOIN few ON t.day < few.day AND few.n > 1", "an upper"),
+        ("SELECT count(*) FROM t SEMI JOIN few ON t.n > few.n + 1", "a lower"),
+    ];
+    for (sql, bound) in queries {
+        let rows = run(&format!("EXPLAIN (ANALYZE, VERBOSE) {sql}"));
+        let text = rows.row_values().map(|row| format!("{row:?}\n")).collect::<String>();
+        let says = |what: &str| assert!(text.contains(what), "{sql}: {what}\n{text}");
+        says(&format!("its rows set {bound} limit to the probe side"));
+        says("of 98 blocks skipped by their bounds");
+        says("limit of a join on");
+    }
+}
+
 /// Compares the optimized plans of some queries with those that are kept.
 fn check_plans(connection: &Connection, name: &str, queries: &[&str]) {
     let mut text = String::new();

@@ -3,7 +3,7 @@
 //! Rows that do not fit into memory go to temporary files ([`partitioned`](super::partitioned)).
 
 use super::build_spec::BuildSpec;
-use super::limits::Limit;
+use super::limits::JoinLimit;
 use super::partitioned::{Partitioning, SplitRows};
 use super::swap::Way;
 use super::table::bytes_at_most;
@@ -32,7 +32,7 @@ pub(crate) struct BuildSink {
     /// Where the join filter for the probe side is published.
     pub filter: Option<Arc<FilterSlot>>,
     /// What else is published for it.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<JoinLimit>,
     /// Where the finished build side goes.
     pub built: BuiltSlot,
     /// What the workers have kept.

@@ -1,9 +1,9 @@
 //! Limits: what a small build side says of inequalities with its columns, before the probe side is read.
 //!
-//! If pairs must satisfy `x > y`, rows of the probe side have partners only if their `x` is above the least
-//! `y` of the build side. So the least `y` is published as a [`Threshold`], by which the scan of the probe side
-//! skips blocks and drops rows. A scalar subquery is a build side of one row: in `WHERE x > (SELECT …)` its
-//! value is a constant by the time that the scan begins.
+//! If pairs must satisfy `x > y`, rows of the probe side have partners only if their `x` is above the
+//! least `y` of the build side. So the least `y` is published as a [`Threshold`], by which the scan of the
+//! probe side skips blocks and drops rows. A scalar subquery is a build side of one row: in `WHERE x >
+//! (SELECT …)` its value is a constant by the time that the scan begins.
 //!
 //! What is compared must be a column of the probe side, or an integer column cast to a wider type.
 
@@ -17,7 +17,7 @@ use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Result, Selection, V
 use std::sync::Arc;
 
 /// What an inequality says of a column of the probe side.
-pub(crate) struct Limit {
+pub(crate) struct JoinLimit {
     /// The column is to be at least a value, rather than at most.
     is_least: bool,
     /// What the column is compared with, in terms of the build side's columns.
@@ -27,14 +27,14 @@ pub(crate) struct Limit {
     threshold: Arc<Threshold>,
 }
 
-impl Limit {
+impl JoinLimit {
     /// The limit that a condition of a join sets to a column of the probe side, and the filter that goes
     /// there. `is_probe` and `is_build` tell the columns of the two sides.
     pub(crate) fn of(
         condition: &Expr,
         is_probe: impl Fn(ColumnId) -> bool,
         is_build: impl Fn(ColumnId) -> bool,
-    ) -> Option<(Limit, Pushed)> {
+    ) -> Option<(JoinLimit, Pushed)> {
         let Expr::Compare { op, left, right } = condition else { return None };
         let is_value = |expr: &Expr| {
             let columns = reads(expr);
@@ -53,7 +53,7 @@ impl Limit {
         };
         let threshold = Threshold::new(ty, is_least, false)?;
         let pushed = Pushed::of_limit(column, &threshold);
-        Some((Limit { is_least, value: (**value).clone(), ty, threshold }, pushed))
+        Some((JoinLimit { is_least, value: (**value).clone(), ty, threshold }, pushed))
     }
 
     /// Publishes the limit, if the build side has few rows. Returns what `EXPLAIN` says of it.
@@ -73,8 +73,8 @@ impl Limit {
             (value, _) => value,
         };
         self.threshold.tighten(value);
-        let bound = if self.is_least { "lower" } else { "upper" };
-        Some(format!("its rows set a {bound} limit to the probe side"))
+        let bound = if self.is_least { "a lower" } else { "an upper" };
+        Some(format!("its rows set {bound} limit to the probe side"))
     }
 
     fn values(&self, rows: &Materialized) -> Result<Vec<Value>> {

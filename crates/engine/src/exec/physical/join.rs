@@ -22,7 +22,7 @@ use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
-use crate::exec::join::limits::Limit;
+use crate::exec::join::limits::JoinLimit;
 use crate::exec::join::partitioned::Partitioning;
 use crate::exec::join::partitioned::join_phase::{JoinPhase, PartitionSource};
 use crate::exec::join::partitioned::route::Route;
@@ -183,13 +183,13 @@ impl<'j> Joined<'j> {
     }
 
     /// The limits that the build side sets to the probe side, and where they go.
-    fn limits(&self) -> Vec<(Limit, Pushed)> {
+    fn limits(&self) -> Vec<(JoinLimit, Pushed)> {
         if !self.shape.drops_unmatched_probe_rows() {
             return Vec::new();
         }
         let columns = |side| -> ColumnSet { self.input(side).columns().into_iter().collect() };
         let (probe, build) = (columns(Side::Probe), columns(Side::Build));
-        let limit = |condition| Limit::of(condition, |id| probe.contains(id), |id| build.contains(id));
+        let limit = |condition| JoinLimit::of(condition, |id| probe.contains(id), |id| build.contains(id));
         self.residual.iter().filter_map(limit).collect()
     }
 
@@ -267,7 +267,7 @@ impl Builder<'_> {
         let swap =
             other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
         let way = swap.clone().map(Way::AsPlanned);
-        let (limits, limited) = joined.limits().into_iter().unzip::<_, _, Vec<Limit>, Vec<Pushed>>();
+        let (limits, limited) = joined.limits().into_iter().unzip::<_, _, Vec<JoinLimit>, Vec<Pushed>>();
         let kept = self.keep(&joined, build, (slot.as_ref(), limits), !build_filters.is_empty(), way)?;
 
         // The probe side.
@@ -306,13 +306,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends `build` in the sink that keeps its rows. `slot` receives the keys, and `limits` what else it says;
-    /// `is_filtered`: join filters go into this side.
+    /// Ends `build` in the sink that keeps its rows. `slot` receives the keys, and `limits` what else it
+    /// says; `is_filtered`: join filters go into this side.
     fn keep(
         &mut self,
         joined: &Joined<'_>,
         build: Stream,
-        (slot, limits): (Option<&Pushed>, Vec<Limit>),
+        (slot, limits): (Option<&Pushed>, Vec<JoinLimit>),
         is_filtered: bool,
         way: Option<Way>,
     ) -> Result<Kept> {

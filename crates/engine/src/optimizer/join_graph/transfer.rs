@@ -6,19 +6,19 @@
 //! Keywords that people ask for are not like any other keyword, though: some have a thousand times as many
 //! movies. So where keys are few, they are looked at:
 //!
-//! 1. All rows of a small filtered table are tested. The values that its columns of classes have in those that
-//!    pass, with the number of rows of each, are the table's *messages*, one for each class.
+//! 1. All rows of a small filtered table are tested. The values that its columns of classes have in those
+//!    that pass, with the number of rows of each, are the table's *messages*, one for each class.
 //! 2. A small table that a message reaches multiplies what it has received for each of its rows, and sends on
 //!    what that makes: how many combinations of rows of the relations behind it there are for each value.
 //!    As each relation sends once, and never back, nothing is counted twice. So the rows of a join of small
 //!    tables are counted exactly.
-//! 3. Large tables send nothing. What they receive is looked up in the sample of rows that is kept with each
-//!    ([`entasis_storage::RowSample`]): of the rows that pass the table's own filters, if these are enough. The
-//!    product of all messages shows how filters of several tables go together.
+//! 3. Large tables send nothing. What they receive is looked up in the sample of rows that is kept with
+//!    each ([`entasis_storage::RowSample`]): of the rows that pass the table's own filters, if these are
+//!    enough. The product of all messages shows how filters of several tables go together.
 //!
 //! What is found of the join of some relations is a factor, by which it has more rows than expected
-//! ([`Graph::refer`]). Two relations that several classes join are left out, and so are tables whose column is
-//! a key: where each value is in one row, all are like any other.
+//! ([`Graph::refer`]). Two relations that several classes join are left out, and so are tables whose
+//! column is a key: where each value is in one row, all are like any other.
 
 use super::{Graph, Set};
 use crate::estimate::tester::{NONE, Tester, candidates, zone_tests};
@@ -39,8 +39,8 @@ const LARGE: u64 = 100_000;
 /// The most keys of a message: if there are more, they are like most. Also the most rows that may be expected
 /// of a table that sends.
 const KEYS: usize = 4096;
-/// One in so many rows of a sample is looked at first: references to one row often stand together, as the rows
-/// of a run of the sample do. The others follow if fewer rows than [`FEW`] have keys of a message.
+/// One in so many rows of a sample is looked at first: references to one row often stand together, as the
+/// rows of a run of the sample do. The others follow if fewer rows than [`FEW`] have keys of a message.
 const EVERY: usize = 4;
 const FEW: usize = 64;
 /// The rows of a sample that are enough to tell of those that pass filters, and of those that pass them and

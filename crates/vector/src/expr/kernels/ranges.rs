@@ -1,10 +1,10 @@
 //! Disjunctions of ranges: which rows satisfy a condition of `AND`s and `OR`s over integer columns that are
 //! compared with constants.
 //!
-//! Only the rows that pass are wanted, so NULL is as good as false, and two values are enough. Each comparison
-//! gives a bit per position, 64 to a word, whether or not the position is still in question; the junctions
-//! are operations on words. That takes a fraction of a nanosecond per row and comparison: less than to list
-//! the rows that each part leaves, unless that is hardly any.
+//! Only the rows that pass are wanted, so NULL is as good as false, and two values are enough. Each
+//! comparison gives a bit per position, 64 to a word, whether or not the position is still in question;
+//! the junctions are operations on words. That takes a fraction of a nanosecond per row and comparison:
+//! less than to list the rows that each part leaves, unless that is hardly any.
 
 use super::Rows;
 use super::select::positions;
