@@ -41,7 +41,7 @@ use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
 use crate::plan::tree::ColumnSet;
 use crate::plan::{self, JoinKind, Node};
-use crate::settings::Searching;
+use crate::settings::{FilterKind, Searching};
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::collections::BTreeSet;
@@ -267,7 +267,11 @@ impl Builder<'_> {
         let swap =
             other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
         let way = swap.clone().map(Way::AsPlanned);
-        let (limits, limited) = joined.limits().into_iter().unzip::<_, _, Vec<JoinLimit>, Vec<Pushed>>();
+        let limits = match self.context.settings.join_filter {
+            FilterKind::Off => Vec::new(),
+            _ => joined.limits(),
+        };
+        let (limits, limited): (Vec<JoinLimit>, Vec<Pushed>) = limits.into_iter().unzip();
         let kept = self.keep(&joined, build, (slot.as_ref(), limits), !build_filters.is_empty(), way)?;
 
         // The probe side.
