@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-estimates \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-estimates bench-cliffs \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -61,7 +61,7 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready tpcds-data
 	cargo build --workspace --all-targets
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds tests/kill tests/formats
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds tests/kill tests/crash tests/formats
 	rm -f $(EXTENSION)
 
 # Its generator is packaged for an older DuckDB than the one to compare with.
@@ -74,21 +74,30 @@ $(VENV)/tpcds/ready: tests/tpcds/requirements.txt $(VENV)/ready
 tpcds-data: $(VENV)/tpcds/ready
 	$(VENV)/tpcds/bin/python tests/tpcds/generate.py tests/tpcds/data --answers
 
-## Random statements in Entasis, DuckDB and PostgreSQL: make compare SEEDS="1 500" POSTGRES="host=localhost user=postgres"
+## Functions and random statements in Entasis, DuckDB and PostgreSQL: make compare SEEDS="1 500" POSTGRES="host=localhost user=postgres"
 compare: SEEDS = 1 500
 compare: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r tests/compare/requirements.txt
 	cargo build --release --workspace --lib --bins --example workloads
 	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
-	$(TARGET)/release/examples/workloads --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) --queries 100 --dialect common \
+	{ $(VENV)/bin/python tests/compare/functions.py; \
+		$(TARGET)/release/examples/workloads --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) --queries 100 --dialect common; } \
 		| PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/compare.py --postgres "$(POSTGRES)"; \
-		status=$$?; rm -f $(EXTENSION); exit $$status
+		status=$$?; \
+		if [ -n "$(POSTGRES)" ]; then PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/constraints.py \
+			--postgres "$(POSTGRES)" --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) || status=1; fi; \
+		rm -f $(EXTENSION); exit $$status
 
-## Stop a machine at each operation of random transactions, N times, and open what is there: make crash N=300000 SEED=1
+## Stop a machine at each operation of random transactions, N times, and open what is there; then STATES of recorded processes (tests/crash): make crash N=300000 SEED=1 STATES=3000
 crash: N = 300000
 crash: SEED = 1
-crash:
-	cargo run --release --quiet -p entasis-testkit --example crashes -- $(N) $(SEED)
+crash: STATES = 3000
+crash: $(VENV)/ready
+	cargo build --release --workspace --lib --bins --example crashes
+	$(TARGET)/release/examples/crashes $(N) $(SEED)
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/crash/crash.py --states $(STATES) --seed $(SEED); \
+		status=$$?; rm -f $(EXTENSION); exit $$status
 
 ## Kill a process that writes to a file, N times, and check what is there: make kill N=200 SEED=36 SYNCHRONOUS=full
 kill: N = 200
@@ -203,6 +212,11 @@ bench-files: bench-build
 bench-nested: ROWS = 1000000
 bench-nested: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/nested.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## Work that grows with columns, statements, tables, indexes and rows, at n and 2n, beside DuckDB and SQLite: make bench-cliffs ONLY="columns,savepoints"
+bench-cliffs: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/cliffs.py $(if $(ONLY),--only "$(ONLY)")
 	rm -f $(EXTENSION)
 
 ## How far estimates of joins and scans are off, beside DuckDB's: make bench-estimates OF=tpch,tpcds,imdb SF=1 IMDB=0.1

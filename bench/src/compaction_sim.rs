@@ -22,7 +22,7 @@ const STRATEGIES: [&str; 5] = ["none", "full", "binary", "dynamic", "sort"];
 pub fn run() {
     let paper = ChunkCosts { copy_chunk: 250.0, copy_row: 40.0, chunk: 2400.0, row: 80.0 };
     let long = ChunkCosts { copy_row: 400.0, ..paper };
-    let measured = Costs::measure();
+    let measured = Costs::measure().expect("nobody interrupts it");
     let own = ChunkCosts::of_rows(&measured, 4, 32);
     let long_own = ChunkCosts::of_rows(&measured, 75, 600);
     println!("C1 to C4 in nanoseconds: {paper:?} (the paper's), {own:?} (ours, rows of 4 columns)\n");

@@ -56,6 +56,23 @@ def statement(pattern: str) -> Callable[[str, Answers], bool]:
     return lambda sql, _: bool(text.search(sql))
 
 
+#: What DuckDB says of a function or form of arguments that it does not have.
+LACKS_IN_DUCKDB = r"does not exist|No function matches|Could not choose a best candidate|syntax error|not implemented"
+#: The same of PostgreSQL.
+LACKS_IN_POSTGRES = (
+    r"function .* does not exist|type .* does not exist|syntax error|operator does not exist|is not unique|cannot cast|"
+    r"could not determine|not recognized|does not exist"
+)
+
+
+def refused_where_null(sql: str, answers: Answers) -> bool:
+    """Matches a call that Entasis refuses and for which another database gives NULL."""
+    own = answers.get("Entasis")
+    others = [answer for name, answer in answers.items() if name != "Entasis" and answer is not None]
+    null = any(answer.rows == [(None,)] for answer in others)
+    return own is not None and own.error is not None and null
+
+
 RULES = [
     Rule(
         "interval forms",
@@ -89,4 +106,14 @@ RULES = [
     Rule("ALL over an aggregate", Kind.LEFT_OUT, statement(r"ALL \(\(SELECT .*UNION ALL \(SELECT (max|min|count)"), "DuckDB"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),
+    # ---- functions of the page
+    Rule("functions that DuckDB lacks", Kind.LEFT_OUT, error("DuckDB", LACKS_IN_DUCKDB), "DuckDB"),
+    Rule("functions that PostgreSQL lacks", Kind.LEFT_OUT, error("PostgreSQL", LACKS_IN_POSTGRES), "PostgreSQL"),
+    Rule("types of literals", Kind.OWN, statement(r"typeof\(|bit_count\(")),
+    Rule("case of ß", Kind.OWN, statement(r"(upper|ucase|initcap)\(.*ß")),
+    Rule("characters, not bytes", Kind.OWN, statement(r"(levenshtein|editdist3)\(.*[ß日]")),
+    Rule("order of distinct elements", Kind.OWN, statement(r"(list|array)_distinct\(")),
+    Rule("formats of PostgreSQL", Kind.OWN, statement(r"format\('%I = %L'")),
+    Rule("padding of infinity", Kind.OWN, statement(r"printf\('%s is %05\.1f'")),
+    Rule("refused rather than NULL", Kind.OWN, refused_where_null),
 ]

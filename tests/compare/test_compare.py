@@ -7,6 +7,7 @@ import math
 import re
 from pathlib import Path
 
+import functions
 from compare import judge
 from engines import Answer
 from rules import RULES, Kind
@@ -85,3 +86,13 @@ def test_every_rule_has_its_reason():
     text = Path(__file__).parents[1].joinpath("differences.md").read_text()
     headings = set(re.findall(r"^#+ (.*)$", text, re.M))
     assert {rule.name for rule in RULES if rule.kind is not Kind.OPEN} <= headings
+
+
+def test_functions_of_the_page_are_called():
+    page = list(functions.entries())
+    assert len(page) > 300
+    assert functions.split("f('a, b', [1, 2], g(x, y))") == ("f", ["'a, b'", "[1, 2]", "g(x, y)"])
+    assert functions.split("f(1) + g(2)") is None
+    found = [query for entry in page for query in functions.queries(*entry)]
+    assert "SELECT date_diff('day', TIMESTAMPTZ '2024-07-01 02:00:00+00', DATE '2024-03-01')" in found
+    assert "SELECT date_diff(NULL, DATE '2024-02-01', DATE '2024-03-01')" in found

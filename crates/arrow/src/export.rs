@@ -18,7 +18,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
-use entasis_vector::vector::{uuid_from_ordered, uuid_to_ordered};
+use entasis_vector::vector::uuid_from_ordered;
 use entasis_vector::{
     Chunk, DataType, Encoding, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector,
     bitmap,
@@ -151,14 +151,7 @@ pub fn values_to_array(values: &[Value], ty: DataType) -> Result<ArrayRef> {
 /// # Errors
 /// Internal, if a value is not of `ty`.
 pub fn vector_of(values: &[Value], ty: DataType) -> Result<Vector> {
-    if ty != DataType::Uuid {
-        return Vector::from_values(ty.physical(), values);
-    }
-    let ordered = values.iter().map(|value| match value {
-        Value::Integer(v) => Value::Integer(uuid_to_ordered(*v)),
-        other => other.clone(),
-    });
-    Vector::from_values(ty.physical(), &ordered.collect::<Vec<_>>())
+    Vector::of_values(ty, values)
 }
 
 /// Rows of a vector, to be read in order.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const ABOUT: &str = "SQL on files and tables, in your process.
 
 Without -c and -f, entasis opens a prompt, or runs the script on its standard input. With DATABASE,
-a file that is made if there is none, tables are kept; without it they live in memory and are
+a file that is created if there is none, tables are kept; without it they live in memory and are
 gone at the end. Files are read in place either way.";
 
 const EXAMPLES: &str = "Examples:
@@ -37,6 +37,10 @@ pub struct Args {
 
     /// The database file, created if it does not exist; without it, tables are kept in memory
     pub database: Option<PathBuf>,
+
+    /// Statements to run on the database before the shell exits, as -c does
+    #[arg(value_name = "SQL")]
+    pub statements: Vec<String>,
 
     /// Open the database read-only; it must exist, and another process may write to it meanwhile
     #[arg(long, alias = "read-only", requires = "database")]

@@ -10,13 +10,14 @@
 
 use crate::lex::{Kind, Token, tokens};
 use crate::render::Mode;
+use entasis_vector::name;
 use std::path::{MAIN_SEPARATOR, Path};
 
 /// The dot commands with their arguments and descriptions; `.help` prints this.
 pub const COMMANDS: [(&str, &str, &str); 7] = [
-    ("help", "", "This list"),
-    ("tables", "", "Tables and views"),
-    ("schema", "[TABLE]", "Columns of a table or file, or of all tables"),
+    ("help", "[COMMAND]", "This list"),
+    ("tables", "[PATTERN]", "Tables and views, or those whose names are LIKE a pattern"),
+    ("schema", "[TABLE]", "The statements that create a table or view, or all objects; columns of a file"),
     ("mode", "[MODE]", "How results are written: table, csv, json, jsonl, markdown, line"),
     ("timer", "on|off", "Whether to say how long a statement took"),
     ("read", "FILE", "Run the statements in a file"),
@@ -67,7 +68,7 @@ pub fn complete(text: &str, cursor: usize, names: &dyn Names) -> (usize, Vec<Str
         )
     } else if BEFORE_TABLES.contains(&previous.to_uppercase().as_str()) {
         let readers = names.functions().into_iter().filter(|f| f.starts_with("read_")).map(|f| f + "(");
-        matching(prefix, names.tables().iter().map(|t| quoted(t, names)).chain(readers))
+        matching(prefix, names.tables().iter().map(|t| quoted_table(t, names)).chain(readers))
     } else {
         anywhere(text, cursor, prefix, names)
     };
@@ -80,11 +81,11 @@ fn anywhere(text: &str, cursor: usize, prefix: &str, names: &dyn Names) -> Vec<S
     let mut candidates = matching(prefix, columns.map(|c| quoted(&c, names)));
     if !prefix.is_empty() {
         let lower = prefix.starts_with(char::is_lowercase);
-        let keyword = |k: String| if lower { k.to_lowercase() } else { k };
+        let keyword = |k: String| if lower { k.to_ascii_lowercase() } else { k };
         candidates.extend(matching(prefix, names.functions().into_iter().map(|f| f + "(")));
         candidates.extend(matching(prefix, names.keywords().into_iter().map(keyword)));
     }
-    candidates.extend(matching(prefix, names.tables().iter().map(|t| quoted(t, names))));
+    candidates.extend(matching(prefix, names.tables().iter().map(|t| quoted_table(t, names))));
     let mut seen = std::collections::HashSet::new();
     candidates.retain(|c| seen.insert(c.clone()));
     candidates
@@ -92,7 +93,7 @@ fn anywhere(text: &str, cursor: usize, prefix: &str, names: &dyn Names) -> Vec<S
 
 /// Those of `candidates` that start with `prefix`, ignoring case and quotes, sorted.
 fn matching(prefix: &str, candidates: impl Iterator<Item = String>) -> Vec<String> {
-    let plain = |s: &str| s.trim_start_matches('"').to_lowercase();
+    let plain = |s: &str| s.trim_start_matches('"').to_ascii_lowercase();
     let prefix = plain(prefix);
     let mut found: Vec<String> = candidates.filter(|c| plain(c).starts_with(&prefix)).collect();
     found.sort();
@@ -154,6 +155,15 @@ fn quoted(name: &str, names: &dyn Names) -> String {
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))
     }
+}
+
+/// The name of a table or view, which may have a schema, as it must be written in SQL.
+fn quoted_table(name: &str, names: &dyn Names) -> String {
+    if !name.contains(['.', '"']) {
+        return quoted(name, names);
+    }
+    let parts: Vec<String> = name::parts(name).iter().map(|part| quoted(part, names)).collect();
+    parts.join(".")
 }
 
 /// Dot commands and their arguments.

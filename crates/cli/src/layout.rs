@@ -41,6 +41,7 @@ pub fn run(session: &mut Session, args: &LayoutArgs) -> io::Result<Outcome> {
         subtitle: subtitle.map_or(String::new(), |line| line.trim_start_matches("layout").trim().to_owned()),
         parts: &parts,
     };
+    entasis::refuse_database(path).map_err(|error| io::Error::other(error.to_string()))?;
     std::fs::write(path, plot.svg())?;
     writeln!(session.out(), "The plot is in {}.", path.display())?;
     session.out().flush()?;

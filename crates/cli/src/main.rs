@@ -6,6 +6,7 @@
 //! | `args`, `main` | the command line |
 //! | `session` | runs pieces of script and dot commands, shows results |
 //! | `shell`, `editor`, `complete` | the prompt: history, colours, completion |
+//! | `others` | commands of other shells, and mistyped ones |
 //! | `lex`, `script` | SQL text: tokens, statements |
 //! | `render` | one file for each output format |
 //! | `report`, `style`, `progress`, `interrupt` | errors, colours, progress bars, Ctrl-C |
@@ -21,6 +22,7 @@ mod editor;
 mod interrupt;
 mod layout;
 mod lex;
+mod others;
 mod plot;
 mod progress;
 mod render;
@@ -55,6 +57,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<Outcome> {
+    if let Some(error) = args.database.as_deref().and_then(mistyped) {
+        return fail(&error);
+    }
     let connection = match open(args) {
         Ok(database) => database.connect(),
         Err(error) => return fail(&error),
@@ -75,13 +80,13 @@ fn run(args: &Args) -> io::Result<Outcome> {
             return Ok(outcome);
         }
     }
-    for command in &args.commands {
+    for command in args.commands.iter().chain(&args.statements) {
         let outcome = session.run(command)?;
         if outcome != Outcome::Done {
             return Ok(outcome);
         }
     }
-    if !args.files.is_empty() || !args.commands.is_empty() {
+    if !args.files.is_empty() || !args.commands.is_empty() || !args.statements.is_empty() {
         return Ok(Outcome::Done);
     }
     if io::stdin().is_terminal() {
@@ -119,6 +124,62 @@ fn open(args: &Args) -> entasis::Result<Database> {
         None => Database::in_memory(config),
     }
 }
+
+/// The error of an argument that is hardly meant to be the name of a new database: a statement, or a word
+/// without an extension or a directory, such as a mistyped task.
+fn mistyped(database: &Path) -> Option<Error> {
+    let name = database.to_str()?;
+    if name.is_empty() || name == ":memory:" || database.exists() {
+        return None;
+    }
+    let first = lex::tokens(name).into_iter().find(|token| !token.is_blank())?;
+    let begins = |word: &str| first.text(name).eq_ignore_ascii_case(word);
+    if STATEMENTS.iter().any(|word| begins(word)) && name.trim().contains(char::is_whitespace) {
+        return Some(
+            Error::input(format!("'{name}' is a statement and not the name of a database"))
+                .with_hint("entasis -c \"SELECT …\" runs a statement, and entasis my.db \"SELECT …\" runs it on a database"),
+        );
+    }
+    if name.contains(['.', '/', '\\']) {
+        return None;
+    }
+    let create = format!("to create a database of this name, write ./{name} or {name}.db");
+    let hint = match others::meant(name, ["demo", "layout", "help"].into_iter()) {
+        Some("help") => format!("did you mean --help? {create}"),
+        Some(task) => format!("did you mean {task}? {create}"),
+        None => create,
+    };
+    Some(Error::input(format!("there is no database '{name}'")).with_hint(hint))
+}
+
+/// Words with which statements begin.
+const STATEMENTS: [&str; 25] = [
+    "alter",
+    "attach",
+    "backup",
+    "begin",
+    "call",
+    "copy",
+    "create",
+    "delete",
+    "describe",
+    "drop",
+    "execute",
+    "explain",
+    "export",
+    "from",
+    "import",
+    "insert",
+    "pragma",
+    "select",
+    "set",
+    "show",
+    "summarize",
+    "update",
+    "values",
+    "vacuum",
+    "with",
+];
 
 fn read(path: &Path) -> io::Result<String> {
     let mut source = String::new();

@@ -23,7 +23,7 @@ pub enum Piece<'a> {
 /// The pieces of `source`, in order. Text of only blanks and comments is not a piece.
 pub fn pieces(source: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
-    let (mut rest, mut line) = (0, 1);
+    let (mut rest, mut line) = (before(source), 1);
     // PERF: each byte is looked at once, however many statements there are.
     while rest < source.len() {
         let end = next(source, rest, line, &mut pieces);
@@ -31,6 +31,16 @@ pub fn pieces(source: &str) -> Vec<Piece<'_>> {
         rest = end;
     }
     pieces
+}
+
+/// The bytes before the first piece: a byte order mark, and the line that names the program to run a script
+/// with.
+fn before(source: &str) -> usize {
+    let mark = if source.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+    match source[mark..].starts_with("#!") {
+        true => source.find('\n').unwrap_or(source.len()),
+        false => mark,
+    }
 }
 
 /// Reads the piece that starts at or after byte `from`, which is on `line`; returns where the next one may
@@ -107,6 +117,16 @@ mod tests {
             ]
         );
         assert_eq!(pieces(" ; -- nothing\n/* at all */"), []);
+    }
+
+    #[test]
+    fn what_is_before_a_script_is_not_part_of_it() {
+        let select = |line| [Piece::Statement { sql: "select 1", line }];
+        assert_eq!(pieces("\u{FEFF}select 1;"), select(1));
+        assert_eq!(pieces("#!/usr/bin/env -S entasis -f\nselect 1;"), select(2));
+        assert_eq!(pieces("\u{FEFF}#! entasis\r\n\nselect 1;"), select(3));
+        assert_eq!(pieces("#!"), []);
+        assert_eq!(pieces("\u{FEFF}.tables"), [Piece::Command("tables")]);
     }
 
     #[test]

@@ -4,13 +4,15 @@
 use crate::complete::COMMANDS;
 use crate::interrupt::{self, Interrupts};
 use crate::lex::tokens;
+use crate::others;
 use crate::progress;
 use crate::render::{self, Answer, Mode, Screen};
 use crate::report;
 use crate::script::{self, Piece};
 use crate::style::Style;
 use clap::ValueEnum;
-use entasis::{Connection, Error, Rows, TimeZone};
+use entasis::{Connection, Error, ErrorKind, Rows, TimeZone};
+use entasis_vector::name;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -98,6 +100,9 @@ impl Session {
     /// # Errors
     /// Those of the output.
     pub fn statement(&mut self, sql: &str, line: usize) -> io::Result<Outcome> {
+        if let Some(error) = others::backslash(sql) {
+            return self.fail(&error, "", 1);
+        }
         let start = Instant::now();
         let bar = io::stderr().is_terminal();
         let (connection, interrupts) = (&self.connection, &self.interrupts);
@@ -120,6 +125,7 @@ impl Session {
                 self.out.flush()?;
                 Ok(Outcome::Done)
             }
+            Ok(Err(error)) if is_closed_output(&error) => Err(io::ErrorKind::BrokenPipe.into()),
             Ok(Err(error)) => self.fail(&error, sql, line),
             Err(error) if interrupt::is_cancelled(&error) => self.fail(&Error::interrupted(), sql, line),
             Err(error) => Err(error),
@@ -144,18 +150,17 @@ impl Session {
     pub fn command(&mut self, command: &str) -> io::Result<Outcome> {
         let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         let argument = argument.trim();
-        let result =
-            match name {
-                "quit" | "exit" | "q" => return Ok(Outcome::Quit),
-                "read" => return self.read(argument),
-                "help" => Ok(help(self.style())),
-                "tables" => Ok(self.connection.tables().iter().map(|t| format!("{t}\n")).collect()),
-                "schema" => self.schema(argument),
-                "mode" => self.set_mode(argument),
-                "timer" => self.set_timer(argument),
-                _ => Err(Error::input(format!("there is no command .{name}"))
-                    .with_hint(".help lists the commands")),
-            };
+        let result = match name {
+            "quit" | "exit" | "q" if argument.is_empty() => return Ok(Outcome::Quit),
+            "quit" | "exit" | "q" => Err(Error::input(format!(".{name} takes no argument, not {argument}"))),
+            "read" => return self.read(argument),
+            "help" => help(argument, self.style()),
+            "tables" => self.tables(argument),
+            "schema" => self.schema(argument),
+            "mode" => self.set_mode(argument),
+            "timer" => self.set_timer(argument),
+            _ => Err(others::unknown_dot(name)),
+        };
         match result {
             Ok(text) => {
                 write!(self.out, "{text}")?;
@@ -187,19 +192,32 @@ impl Session {
         }
     }
 
+    /// Names of tables and views, those that are LIKE `pattern` if there is one.
+    fn tables(&self, pattern: &str) -> Result<String, Error> {
+        let names = self.connection.tables();
+        let pattern = pattern.trim_matches('\'');
+        let shown = |name: &&String| pattern.is_empty() || is_like(name, pattern);
+        Ok(names.iter().filter(shown).map(|name| format!("{name}\n")).collect())
+    }
+
+    /// The statements that create an object, or all; the columns of what was not created by a statement.
     fn schema(&self, relation: &str) -> Result<String, Error> {
-        let relations =
-            if relation.is_empty() { self.connection.tables() } else { vec![relation.to_owned()] };
-        let mut text = String::new();
-        for relation in relations {
-            let from = if relation.starts_with('\'') { relation.clone() } else { quoted_name(&relation) };
-            let schema = self.connection.describe(&format!("SELECT * FROM {from}"))?;
-            let width = schema.iter().map(|field| field.name.chars().count()).max().unwrap_or(0);
-            text.push_str(&format!("{relation}\n"));
-            for field in &schema {
-                let required = if field.nullable { "" } else { " NOT NULL" };
-                text.push_str(&format!("  {:width$}  {}{required}\n", field.name, field.ty));
-            }
+        let is_file = relation.starts_with('\'');
+        if !is_file
+            && let Some(sql) = self.connection.declarations(Some(relation).filter(|r| !r.is_empty()))?
+        {
+            return Ok(sql);
+        }
+        let from = match is_file || relation.contains(['"', '.']) {
+            true => relation.to_owned(),
+            false => quoted_name(relation),
+        };
+        let schema = self.connection.describe(&format!("SELECT * FROM {from}"))?;
+        let width = schema.iter().map(|field| field.name.chars().count()).max().unwrap_or(0);
+        let mut text = format!("{relation}\n");
+        for field in &schema {
+            let required = if field.nullable { "" } else { " NOT NULL" };
+            text.push_str(&format!("  {:width$}  {}{required}\n", field.name, field.ty));
         }
         Ok(text)
     }
@@ -231,21 +249,50 @@ impl Session {
     }
 }
 
-fn help(style: Style) -> String {
+/// All commands, or the one called `only`.
+fn help(only: &str, style: Style) -> Result<String, Error> {
+    let only = only.trim_start_matches('.');
+    if !only.is_empty() && COMMANDS.iter().all(|(name, ..)| *name != only) {
+        return Err(others::unknown_dot(only));
+    }
     let mut text = String::new();
-    for (name, argument, what) in COMMANDS {
+    for (name, argument, what) in COMMANDS.iter().filter(|(name, ..)| only.is_empty() || *name == only) {
         let usage = format!(".{name} {argument}");
         text.push_str(&format!("  {}  {what}\n", style.bold(format!("{usage:16}"))));
+    }
+    if !only.is_empty() {
+        return Ok(text);
     }
     text.push_str(
         "\nStatements end with a semicolon and may run over several lines. Tab completes, Ctrl-R searches\n",
     );
     text.push_str("the history, Ctrl-C cancels. Files are tables: ");
-    text + "FROM 'flights.parquet', FROM 'logs/*.csv'.\n"
+    Ok(text + "FROM 'flights.parquet', FROM 'logs/*.csv'.\n")
 }
 
+/// Whether a name is LIKE a pattern, in either case: `%` is any text, `_` one character. A pattern without
+/// either is found anywhere in the name.
+fn is_like(name: &str, pattern: &str) -> bool {
+    fn rest(name: &[char], pattern: &[char]) -> bool {
+        match pattern.split_first() {
+            None => name.is_empty(),
+            Some(('%', after)) => (0..=name.len()).any(|at| rest(&name[at..], after)),
+            Some((c, after)) => {
+                name.split_first().is_some_and(|(own, others)| (*c == '_' || c == own) && rest(others, after))
+            }
+        }
+    }
+    let chars = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
+    match pattern.contains(['%', '_']) {
+        true => rest(&chars(name), &chars(pattern)),
+        false => name.to_lowercase().contains(&pattern.to_lowercase()),
+    }
+}
+
+/// A name that may have a schema, with its parts in quotes.
 fn quoted_name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    let quote = |part: &String| format!("\"{}\"", part.replace('"', "\"\""));
+    name::parts(name).iter().map(quote).collect::<Vec<_>>().join(".")
 }
 
 /// How the result of one statement is shown.
@@ -291,6 +338,12 @@ impl View<'_> {
     }
 }
 
+/// True if `COPY … TO STDOUT` has failed because the reader of our output has enough.
+fn is_closed_output(error: &Error) -> bool {
+    let message = error.message();
+    error.kind() == ErrorKind::Io && message.starts_with("'/dev/stdout'") && message.contains("Broken pipe")
+}
+
 fn width() -> usize {
     console::Term::stdout().size_checked().map_or(WIDTH, |(_, width)| usize::from(width))
 }
@@ -334,6 +387,20 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(12)), "12 ms");
         assert_eq!(duration(Duration::from_millis(3210)), "3.2 s");
         assert_eq!(duration(Duration::from_secs(125)), "2 min 05 s");
+    }
+
+    #[test]
+    fn patterns_choose_names() {
+        for (name, pattern, is) in [
+            ("orders", "ord", true),
+            ("orders", "ORD%", true),
+            ("orders", "o_d_rs", true),
+            ("orders", "o_d", false),
+            ("orders", "%s", true),
+            ("orders", "x", false),
+        ] {
+            assert_eq!(is_like(name, pattern), is, "{pattern}");
+        }
     }
 
     #[test]

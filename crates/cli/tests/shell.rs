@@ -116,10 +116,10 @@ fn errors_in_scripts_name_the_line_of_the_script() {
 fn dot_commands() {
     let output = run_with_input(
         &[],
-        "CREATE TABLE t (n BIGINT, name VARCHAR);\n.tables\n.schema t\n.quit\nSELECT 'not reached'",
+        "CREATE TABLE t (n BIGINT, label VARCHAR);\n.tables\n.schema t\n.quit\nSELECT 'not reached'",
     );
     assert!(output.status.success());
-    assert_eq!(stdout(&output), "t\nt\n  n     BIGINT\n  name  VARCHAR\n");
+    assert_eq!(stdout(&output), "t\nCREATE TABLE t (\n    n BIGINT,\n    label VARCHAR\n);\n");
     let output = run_with_input(&[], ".nonsense\n");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(".nonsense"));
@@ -166,17 +166,135 @@ fn layouts_are_explained_and_drawn() {
 
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
-    let sql = "SELECT * FROM 'flights.parquet'";
-    let mut child =
-        entasis(&["-m", "csv", "-c", sql]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
-    assert_eq!(stderr(&output), "");
+    for sql in ["SELECT * FROM 'flights.parquet'", "COPY (FROM 'flights.parquet') TO STDOUT"] {
+        let mut child =
+            entasis(&["-m", "csv", "-c", sql]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(stderr(&output), "");
+        assert!(output.status.success(), "{sql}");
+    }
 }
 
 #[test]
 fn help_teaches_by_example() {
     let output = run(&["--help"]);
     assert!(stdout(&output).contains("entasis -c \"SELECT carrier"));
+}
+
+#[test]
+fn schema_prints_what_creates_the_same_objects() {
+    let declare = "CREATE TABLE p (id INTEGER PRIMARY KEY, \"a b\" VARCHAR NOT NULL DEFAULT 'x y', CHECK (id > 0));\n\
+                   CREATE TABLE c (id INTEGER, of INTEGER REFERENCES p (id) ON DELETE CASCADE);\n\
+                   CREATE INDEX by_of ON c (of); CREATE VIEW v AS SELECT id FROM p; CREATE SEQUENCE s START WITH 5;";
+    let first = run_with_input(&[], &format!("{declare}\n.schema"));
+    let again = run_with_input(&[], &format!("{}\n.schema", stdout(&first)));
+    assert_eq!(stdout(&first), stdout(&again), "{}", stderr(&again));
+    for part in [
+        "NOT NULL",
+        "DEFAULT 'x y'",
+        "ON DELETE CASCADE",
+        "CREATE INDEX by_of",
+        "CREATE VIEW v",
+        "CREATE SEQUENCE s",
+    ] {
+        assert!(stdout(&first).contains(part), "{part}: {}", stdout(&first));
+    }
+    let one =
+        run_with_input(&[], &format!("{declare}\n.schema C\n.schema 'airlines.csv'\n.tables %p%\n.tables V"));
+    let text = stdout(&one);
+    assert!(
+        text.starts_with("CREATE TABLE c (") && text.contains("by_of") && !text.contains("TABLE p"),
+        "{text}"
+    );
+    assert!(text.ends_with("p\nv\n") && text.contains("carrier"), "{text}");
+}
+
+#[test]
+fn no_argument_of_a_dot_command_is_ignored() {
+    for (command, part) in [
+        (".quit 3", "takes no argument"),
+        (".help nothing", "nothing"),
+        (".mode", "table"),
+        (".help mode", ".mode [MODE]"),
+        (".dump", "EXPORT DATABASE"),
+        (".import a.csv t", "COPY t FROM"),
+        (".open x.db", "ATTACH"),
+        (".tabels", "did you mean .tables"),
+        ("\\dt", ".tables"),
+    ] {
+        let output = run_with_input(&[], command);
+        let text = format!("{}{}", stdout(&output), stderr(&output));
+        assert!(text.contains(part), "{command}: {text}");
+    }
+    assert!(stdout(&run_with_input(&[], ".mode box\nSELECT 1 AS a")).contains("a │"));
+}
+
+#[test]
+fn a_mistyped_argument_makes_no_database() {
+    let folder = std::env::temp_dir().join(format!("entasis-mistyped-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let try_to =
+        |arguments: &[&str]| entasis(arguments).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
+    for (argument, hint) in
+        [("dmeo", "demo"), ("sales", "sales.db"), ("select 1", "-c"), ("SELECT 1.5 FROM x.y", "-c")]
+    {
+        let output = try_to(&[argument]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(hint), "{argument}: {}", stderr(&output));
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    for argument in ["./sales", "sales.db", "my sales.db"] {
+        let output = try_to(&["-m", "csv", argument, "SELECT 1 AS a", "SELECT 2 AS b"]);
+        assert_eq!(stdout(&output), "a\n1\nb\n2\n", "{}", stderr(&output));
+    }
+    assert_eq!(stdout(&try_to(&["-m", "csv", "sales", "SELECT 3 AS c"])), "c\n3\n");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn lists_and_structs_are_json() {
+    let sql = "SELECT [1, NULL] AS l, {'s': 'x\"', 'd': DATE '2024-02-29', 'n': [1.50]} AS s";
+    let output = run(&["-m", "jsonl", "-c", sql]);
+    assert_eq!(
+        stdout(&output),
+        "{\"l\":[1,null],\"s\":{\"s\":\"x\\\"\",\"d\":\"2024-02-29\",\"n\":[1.50]}}\n",
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// What the prompt prints for keys that arrive all at once, without the marks of a bracketed paste.
+#[cfg(target_os = "linux")]
+fn typed(keys: &str) -> String {
+    let home = std::env::temp_dir().join(format!("entasis-home-{}", std::process::id()));
+    std::fs::create_dir_all(&home).unwrap();
+    // `script` gives the shell a terminal.
+    let mut child = Command::new("script")
+        .args(["-qec", env!("CARGO_BIN_EXE_entasis"), "/dev/null"])
+        .env("XDG_DATA_HOME", &home)
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program script of util-linux");
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(keys.as_bytes()).unwrap();
+    stdin.flush().unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let _ = std::fs::remove_dir_all(&home);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn all_statements_of_a_paste_run() {
+    let statements: String = (0..10).map(|i| format!("SELECT {i} * 1001 AS pasted;\r")).collect();
+    let text = typed(&(statements + ".quit\r"));
+    for i in 0..10 {
+        // Not what was typed, but the result.
+        let result = format!("{} │", i * 1001);
+        assert!(text.contains(&result), "{result} is missing: {text}");
+    }
 }

@@ -2,20 +2,31 @@
 //!
 //! It is counted, not enforced by the allocator: whatever grows with the data (tables, hash tables, sorts,
 //! results) reserves before it grows, and releases the memory when it is dropped.
+//!
+//! A part of a budget belongs to one owner, whom errors name: who asked, and who has most of it. Memory that
+//! was allocated before anybody could ask, inside of a kernel, is counted beyond the limit; its statement
+//! fails at the next check ([`Reservation::overdraw`]).
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use entasis_vector::{Error, Result};
-use std::sync::Arc;
+use std::cmp::Reverse;
+use std::sync::{Arc, Weak};
 
-/// The memory that statements may use together. Counted, not enforced by the allocator: whatever grows with
-/// the data (tables, hash tables, sorts, results) reserves before it grows.
+/// The memory that statements may use together, or a part of it that one owner uses. Counted, not enforced by
+/// the allocator: whatever grows with the data (tables, hash tables, sorts, results) reserves before it
+/// grows.
 #[derive(Debug)]
 pub struct MemoryBudget {
+    /// Whose memory it is, in the words of an error.
+    name: &'static str,
     limit: AtomicUsize,
     used: AtomicUsize,
     peak: AtomicUsize,
     /// The budget that this is a part of: what is used here is used there.
     whole: Option<Arc<MemoryBudget>>,
+    /// Parts that have used so much that an error should name them.
+    holders: Mutex<Vec<Weak<MemoryBudget>>>,
+    is_listed: AtomicBool,
 }
 
 impl Default for MemoryBudget {
@@ -24,15 +35,39 @@ impl Default for MemoryBudget {
     }
 }
 
+/// Why there is no more memory.
+#[derive(Clone)]
+struct Short {
+    used: usize,
+    limit: usize,
+    /// Who has most of it.
+    holders: String,
+}
+
+/// Bytes from which on a part is named in errors.
+const LISTED: usize = 1 << 20;
+
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        let [used, peak] = [0, 0].map(AtomicUsize::new);
-        MemoryBudget { limit: AtomicUsize::new(limit), used, peak, whole: None }
+        MemoryBudget::of("", limit, None)
     }
-    /// A part of `whole` without a limit of its own, to count what one operator uses.
-    pub fn part_of(whole: &Arc<MemoryBudget>) -> Arc<MemoryBudget> {
-        Arc::new(MemoryBudget { whole: Some(whole.clone()), ..MemoryBudget::default() })
+
+    fn of(name: &'static str, limit: usize, whole: Option<Arc<MemoryBudget>>) -> MemoryBudget {
+        MemoryBudget {
+            name,
+            limit: AtomicUsize::new(limit),
+            used: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+            whole,
+            holders: Mutex::default(),
+            is_listed: AtomicBool::new(false),
+        }
+    }
+    /// A part of `whole` without a limit of its own, to count what one owner uses. Errors call it `name`: "a
+    /// sort", "tables".
+    pub fn part_of(whole: &Arc<MemoryBudget>, name: &'static str) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget::of(name, usize::MAX, Some(whole.clone())))
     }
     /// The limit in bytes.
     pub fn limit(&self) -> usize {
@@ -56,24 +91,54 @@ impl MemoryBudget {
         self.peak.load(Ordering::Relaxed)
     }
 
-    fn grow(&self, bytes: usize) -> Result<()> {
-        if let Some(whole) = &self.whole {
-            whole.grow(bytes)?;
+    /// Forgets how many were in use before.
+    pub fn restart_peak(&self) {
+        self.peak.store(self.used(), Ordering::Relaxed);
+    }
+
+    fn grow(self: &Arc<MemoryBudget>, bytes: usize) -> Result<()> {
+        self.add(bytes, false).map_err(|short| self.error(bytes, &short))
+    }
+
+    /// Counts `bytes` more that are in use already, whatever the limit; the error if it is exceeded now.
+    fn overdraw(self: &Arc<MemoryBudget>, bytes: usize) -> Option<Error> {
+        self.add(bytes, true).err().map(|short| self.error(bytes, &short))
+    }
+
+    fn error(&self, bytes: usize, short: &Short) -> Error {
+        let of = if self.name.is_empty() { String::new() } else { format!(" for {}", self.name) };
+        Error::resource(format!(
+            "out of memory: {} more needed{of}, {} of the memory_limit of {} in use{}",
+            megabytes(bytes),
+            megabytes(short.used),
+            megabytes(short.limit),
+            short.holders
+        ))
+        .with_hint("raise it with SET memory_limit = '…', or select fewer rows or columns")
+    }
+
+    /// Counts `bytes` more; if they are too many, only if it is `forced`.
+    fn add(self: &Arc<MemoryBudget>, bytes: usize, forced: bool) -> Result<(), Short> {
+        let of_whole = self.whole.as_ref().map_or(Ok(()), |whole| whole.add(bytes, forced));
+        if !forced {
+            of_whole.as_ref().map_err(Clone::clone)?;
         }
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let limit = self.limit();
-        if used > limit {
+        if used > limit && !forced {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(Error::resource(format!(
-                "out of memory: {} more needed, {} of the memory_limit of {} in use",
-                megabytes(bytes),
-                megabytes(used - bytes),
-                megabytes(limit)
-            ))
-            .with_hint("raise it with SET memory_limit = '…', or select fewer rows or columns"));
+            return Err(Short { used: used - bytes, limit, holders: self.holders() });
         }
         self.peak.fetch_max(used, Ordering::Relaxed);
-        Ok(())
+        if let Some(whole) = self.whole.as_ref().filter(|whole| used >= LISTED && whole.whole.is_none())
+            && !self.is_listed.swap(true, Ordering::Relaxed)
+        {
+            lock(&whole.holders).push(Arc::downgrade(self));
+        }
+        if used > limit {
+            return Err(Short { used: used - bytes, limit, holders: self.holders() });
+        }
+        of_whole
     }
 
     fn shrink(&self, bytes: usize) {
@@ -82,6 +147,37 @@ impl MemoryBudget {
             whole.shrink(bytes);
         }
     }
+
+    /// The greatest of its parts: " (a sort 40 MB, tables 12 MB)".
+    fn holders(&self) -> String {
+        let parts: Vec<Arc<MemoryBudget>> = lock(&self.holders).iter().filter_map(Weak::upgrade).collect();
+        let mut all: Vec<(&str, usize)> = Vec::new();
+        for part in &parts {
+            match all.iter_mut().find(|(name, _)| *name == part.name) {
+                Some((_, used)) => *used += part.used(),
+                None => all.push((part.name, part.used())),
+            }
+        }
+        all.retain(|(_, used)| *used >= LISTED);
+        all.sort_by_key(|(name, used)| (Reverse(*used), *name));
+        let all: Vec<String> =
+            all.iter().take(3).map(|(name, used)| format!("{name} {}", megabytes(*used))).collect();
+        if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+    }
+}
+
+impl Drop for MemoryBudget {
+    fn drop(&mut self) {
+        if *self.is_listed.get_mut()
+            && let Some(whole) = &self.whole
+        {
+            lock(&whole.holders).retain(|part| part.strong_count() > 0);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn megabytes(bytes: usize) -> String {
@@ -134,6 +230,14 @@ impl Reservation {
     }
 }
 
+impl Reservation {
+    /// Reserves `bytes` more that are in use already, whatever the limit; the error if it is exceeded now.
+    pub fn overdraw(&mut self, bytes: usize) -> Option<Error> {
+        self.bytes += bytes;
+        self.budget.overdraw(bytes)
+    }
+}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.shrink(self.bytes);
@@ -175,9 +279,29 @@ mod tests {
     }
 
     #[test]
+    fn an_error_names_who_asked_and_who_has_most() {
+        let budget = Arc::new(MemoryBudget::new(100 << 20));
+        let part = |name, megabytes: usize| {
+            let mut part = Reservation::new(&MemoryBudget::part_of(&budget, name));
+            part.resize(megabytes << 20).unwrap();
+            part
+        };
+        let held = [part("tables", 12), part("a sort", 20), part("a sort", 20), part("a join", 0)];
+        let mut own = Reservation::new(&MemoryBudget::part_of(&budget, "a result"));
+        let error = own.resize(50 << 20).unwrap_err();
+        let text = "out of memory: 50 MB more needed for a result, 52 MB of the memory_limit of 100 MB in use (a sort \
+                    40 MB, tables 12 MB)";
+        assert_eq!(error.message(), text);
+        assert_eq!(own.overdraw(50 << 20).unwrap().message(), text);
+        assert_eq!(budget.used(), 102 << 20);
+        drop((held, own));
+        assert!(budget.used() == 0 && lock(&budget.holders).is_empty());
+    }
+
+    #[test]
     fn a_part_counts_in_the_whole() {
         let budget = Arc::new(MemoryBudget::new(1000));
-        let part = MemoryBudget::part_of(&budget);
+        let part = MemoryBudget::part_of(&budget, "a part");
         let mut a = Reservation::new(&part);
         a.resize(600).unwrap();
         assert!(a.resize(1100).is_err());

@@ -28,6 +28,11 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn schema(&self) -> &Schema;
     /// What is known before a row is read.
     fn statistics(&self) -> Statistics;
+    /// Why a column cannot be read, if it cannot. Its type is a substitute then.
+    fn unreadable(&self, column: usize) -> Option<Error> {
+        let _ = column;
+        None
+    }
     /// The rows of it: [`Statistics::rows`].
     fn rows(&self) -> Option<u64> {
         self.table().map_or_else(|| self.statistics().rows, |table| Some(table.rows()))
@@ -131,6 +136,9 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn inputs(&self) -> Vec<Arc<dyn Relation>> {
         Vec::new()
     }
+    /// Forgets rows that have been computed: what they were computed of has changed, since it is of one round
+    /// of a recursion.
+    fn forget(&self) {}
     /// Starts a scan. Not called for relations with a [`Relation::table`].
     ///
     /// # Errors
@@ -262,6 +270,9 @@ pub trait Source: Send + Sync {
     fn has_order(&self) -> bool {
         true
     }
+    /// Called before it starts, if the consumer may stop before the end: rows that are not there yet are then
+    /// to be computed when they are read.
+    fn stops_early(&self) {}
     /// All workers have ended: notes what has become of the rows, for `EXPLAIN ANALYZE`. Not called where a
     /// worker has failed, or where the pipeline is left out.
     fn end(&self) {}

@@ -21,7 +21,8 @@ use crate::estimate::estimate;
 use crate::exec::{Keeper, KeptRows, PartReader, Profile, ResultSet, execute};
 use crate::explain::PlanTree;
 use crate::optimizer::{self, optimize_part};
-use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
+use crate::plan::freedom::{may_move, may_repeat};
+use crate::plan::tree::{each_expr, filter, substitute};
 use crate::plan::{Node, Plan};
 use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
 use crate::settings::Settings;
@@ -122,7 +123,7 @@ impl Shared {
                 Some((id, self.plan.columns.expr(output)))
             };
             let names: HashMap<ColumnId, Expr> = reader.columns.iter().filter_map(of_column).collect();
-            let safe = reader.filters.iter().filter(|filter| !filter.is_volatile() && !may_fail(filter));
+            let safe = reader.filters.iter().filter(|filter| may_move(filter));
             let conditions: Vec<Expr> = safe.map(|filter| substitute(filter.clone(), &names)).collect();
             (!conditions.is_empty()).then(|| Expr::and(conditions))
         };
@@ -203,6 +204,10 @@ impl Relation for Shared {
         all
     }
 
+    fn forget(&self) {
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
         let output = |&(_, index): &(ColumnId, usize)| {
             self.outputs[index]
@@ -245,8 +250,8 @@ pub(crate) fn add_scanned(node: &Node, all: &mut Vec<Arc<dyn Relation>>) {
 
 fn is_volatile(root: &mut Node) -> bool {
     let mut found = false;
-    for_each_expr(root, &mut |expr, _| found |= expr.is_volatile());
-    found || root.children_mut().into_iter().any(is_volatile)
+    each_expr(root, &mut |expr| found |= !may_repeat(expr));
+    found
 }
 
 /// A scan of rows that are there.
@@ -261,7 +266,7 @@ pub(crate) fn scan_rows(
 
 /// A scan of these columns.
 fn scan_of(rows: Arc<KeptRows>, wanted: Arc<[usize]>, context: &QueryContext) -> Arc<dyn Source> {
-    let chunk_rows = context.settings.chunk_rows.clamp(1, CHUNK_ROWS);
+    let chunk_rows = context.settings.chunk_rows;
     Arc::new(SharedScan { rows, wanted, chunk_rows, next: Arc::default() })
 }
 
@@ -276,8 +281,19 @@ struct SharedScan {
 
 impl Source for SharedScan {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        let (scan, parts) = (self.clone(), PartReader::default());
-        Ok(Box::new(Worker { scan, parts, part: 0, ready: Chunk::new(), given: 0, spares: Vec::new() }))
+        let (rows, next) = (self.rows.clone(), self.next.clone());
+        let (mut parts, mut part) = (PartReader::default(), 0);
+        let take = move |chunk: &mut Chunk| {
+            while !parts.next(&rows, chunk)? {
+                part = next.fetch_add(1, Ordering::Relaxed);
+                if part >= rows.parts() {
+                    return Ok(None);
+                }
+                parts.begin(&rows, part)?;
+            }
+            Ok(Some(part as u64))
+        };
+        Ok(Box::new(PartWorker::new(take, self.wanted.clone(), self.chunk_rows)))
     }
 
     fn rows(&self) -> Option<usize> {
@@ -290,11 +306,15 @@ impl Source for SharedScan {
     }
 }
 
-struct Worker {
-    scan: SharedScan,
-    parts: PartReader,
+/// A worker of a scan of rows that are ready in dense chunks: gives some columns of them, in chunks of the
+/// size that is wanted.
+pub(crate) struct PartWorker<F> {
+    /// Puts the next rows in a chunk; returns their part, or `None` at the end.
+    take: F,
+    wanted: Arc<[usize]>,
+    chunk_rows: usize,
     /// The number of the part that is being read.
-    part: usize,
+    part: u64,
     /// Rows of the part, and how many of them have been given.
     ready: Chunk,
     given: usize,
@@ -302,29 +322,32 @@ struct Worker {
     spares: Vec<Arc<Buffer>>,
 }
 
-impl SourceWorker for Worker {
+impl<F: FnMut(&mut Chunk) -> Result<Option<u64>> + Send> PartWorker<F> {
+    /// One that gives the columns `wanted` of what `take` takes, in chunks of at most `chunk_rows`.
+    pub(crate) fn new(take: F, wanted: Arc<[usize]>, chunk_rows: usize) -> PartWorker<F> {
+        let chunk_rows = chunk_rows.clamp(1, CHUNK_ROWS);
+        PartWorker { take, wanted, chunk_rows, part: 0, ready: Chunk::new(), given: 0, spares: Vec::new() }
+    }
+}
+
+impl<F: FnMut(&mut Chunk) -> Result<Option<u64>> + Send> SourceWorker for PartWorker<F> {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let scan = &self.scan;
         // Releases the vectors, so that they can be overwritten.
         chunk.reset(0);
         while self.given == self.ready.len() {
             self.given = 0;
             self.ready.reset(0);
-            if self.parts.next(&scan.rows, &mut self.ready)? {
-                continue;
+            match (self.take)(&mut self.ready)? {
+                Some(part) => self.part = part,
+                None => return Ok(false),
             }
-            self.part = scan.next.fetch_add(1, Ordering::Relaxed);
-            if self.part >= scan.rows.parts() {
-                return Ok(false);
-            }
-            self.parts.begin(&scan.rows, self.part)?;
         }
         let (start, rows) = (self.given, self.ready.len());
-        let end = rows.min(start + scan.chunk_rows);
+        let end = rows.min(start + self.chunk_rows);
         self.given = end;
         chunk.reset(rows);
         let group = chunk.push_group(Selection::ALL);
-        for &column in scan.wanted.iter() {
+        for &column in self.wanted.iter() {
             chunk.push_column(self.ready.vector(column).clone(), group);
         }
         if end - start < rows {
@@ -335,7 +358,7 @@ impl SourceWorker for Worker {
     }
 
     fn morsel(&self) -> u64 {
-        self.part as u64
+        self.part
     }
 }
 

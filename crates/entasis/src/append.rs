@@ -45,7 +45,7 @@ impl<'a> TableLoad<'a> {
     fn new(connection: &'a Connection, table: Arc<Table>, create: bool) -> TableLoad<'a> {
         let vectors = table.schema().iter().map(|field| Vector::new(field.ty.physical())).collect();
         let session = connection.session.here();
-        let memory = Reservation::new(&session.shared.memory);
+        let memory = Reservation::new(&session.shared.changes);
         let appender = table.appender();
         TableLoad {
             connection: PhantomData,

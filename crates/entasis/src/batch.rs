@@ -21,13 +21,14 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::query`]; nothing of the batch is done then.
     pub fn execute_many(&self, sql: &str, sets: &[Arguments]) -> Result<u64> {
+        self.refuse_elsewhere()?;
         self.session.cancel.clear();
-        let Ok(prepared) = self.session.remembered.prepare(sql)? else {
+        let Ok(prepared) = self.session.prepare(sql)? else {
             return Err(Error::input("a batch takes exactly one statement"));
         };
-        self.settled(&prepared.parsed, || {
+        self.settled(&prepared.parsed, &|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
-            match &mut *open {
+            let changed = match &mut *open {
                 None => self.batch_by_itself(&prepared, sets),
                 Some(work) => {
                     let session = self.enter(work, &prepared.parsed)?;
@@ -41,7 +42,8 @@ impl Connection {
                     }
                     changed
                 }
-            }
+            };
+            self.numbers_kept(open.is_none() || changed.is_err(), changed)
         })
     }
 

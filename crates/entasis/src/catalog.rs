@@ -1,14 +1,16 @@
 //! How names become relations: the front end's view of this connection.
 //!
-//! A name is looked up first among the relations that the host program registered, then among the tables,
-//! then (by the front end) among the views, and last among the program's variables. A name that is a path is
-//! a file.
+//! A name is looked up among the tables, then (by the front end) among the views, and last among the
+//! program's variables. Where a query names something without a schema, the front end asks before all of
+//! these for a relation that the host program registered; nothing else means one. A name that is a path is a
+//! file.
 //!
 //! An object of another database than the statement's home is called `database.schema.object` here. It can
 //! only be read: it cannot be redefined.
 
 use crate::interrupt::Interrupt;
 use crate::layouts::{Binding, Looked};
+use crate::numbers::Numbers;
 use crate::place::{INFORMATION_SCHEMA, Place, Places};
 use crate::record::Record;
 use crate::relations::{self, TableRelation};
@@ -20,8 +22,7 @@ use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_sql::Argument;
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, TableSnapshot};
-use entasis_vector::{Error, Field, Result, Value};
-use std::collections::HashMap;
+use entasis_vector::{Error, Field, Result, Value, name};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,6 +42,8 @@ pub(crate) struct Names<'a> {
     work: Mutex<&'a mut Work>,
     /// True while statements of a sample are bound, which may not name a sample in turn.
     is_in_sample: AtomicBool,
+    /// Columns of files that cannot be read, with the reasons. They are bound as texts.
+    unreadable: Mutex<Vec<(String, Error)>>,
 }
 
 /// A function of a table that binds statements of a sample.
@@ -61,7 +64,31 @@ impl<'a> Names<'a> {
             clocks,
             work: Mutex::new(work),
             is_in_sample: AtomicBool::new(false),
+            unreadable: Mutex::default(),
         }
+    }
+
+    /// A relation of files, whose columns that cannot be read are noted.
+    fn noted(&self, relation: Arc<dyn Relation>) -> Arc<dyn Relation> {
+        let columns = relation.schema().iter().enumerate();
+        let unreadable = columns
+            .filter_map(|(column, field)| Some((field.name.to_string(), relation.unreadable(column)?)));
+        let mut noted = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.extend(unreadable);
+        drop(noted);
+        relation
+    }
+
+    /// The error of binding `sql`: if it names a column that cannot be read, the reason for that. A function
+    /// of the column that does not take a text is not to blame.
+    pub(crate) fn explained(&self, sql: &str, error: Error) -> Error {
+        let words = |c: char| !(c.is_alphanumeric() || c == '_');
+        let noted = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = noted.iter().find(|(column, _)| {
+            column.contains(words) && sql.contains(column.as_str())
+                || sql.split(words).any(|word| word.eq_ignore_ascii_case(column))
+        });
+        named.map_or(error, |(_, reason)| reason.clone())
     }
 
     /// The entry that a name refers to.
@@ -109,11 +136,15 @@ impl<'a> Names<'a> {
     }
 
     /// The other database to which a name belongs, and its name there.
-    fn elsewhere<'n>(&self, name: &'n str) -> Option<(Attached, &'n str)> {
-        let (database, rest) = name.split_once('.').filter(|(_, rest)| rest.contains('.'))?;
-        let other = self.session.database_called(database)?;
-        let is_other = other.name != self.session.database;
-        is_other.then(|| (other, rest.strip_prefix("main.").unwrap_or(rest)))
+    fn elsewhere(&self, name: &str) -> Option<(Attached, String)> {
+        if !name.contains('.') || !self.session.sees_others() {
+            return None;
+        }
+        let others = self.session.databases().into_iter().filter(|other| other.name != self.session.database);
+        { others }.find_map(|other| {
+            let own = name::within_database(name, &other.name)?;
+            Some((other, own))
+        })
     }
 
     /// How the names of a statement are resolved. If `declared`, they are in a table's declaration, which
@@ -125,20 +156,16 @@ impl<'a> Names<'a> {
 
     /// The table of a name as it is written, with what it declares, in whichever database it is.
     fn written_table(&self, written: &str) -> Option<(TableSnapshot, Arc<Definition>)> {
-        let parts: Vec<String> = written.split('.').map(str::to_lowercase).collect();
-        let name = match entasis_sql::Catalog::place(self, &parts, false) {
-            Some(placed) if placed.len() == 2 && placed[0] == MAIN => placed[1].clone(),
-            Some(placed) => placed.join("."),
-            None => written.to_owned(),
-        };
-        match self.elsewhere(&name) {
+        let parts = name::parts(written);
+        let placed = entasis_sql::Catalog::place(self, &parts, false);
+        let written = entasis_sql::WrittenName::of_parts(placed.as_deref().unwrap_or(&parts))?;
+        match self.elsewhere(&written.name).filter(|_| written.has_schema) {
             Some((attached, own)) => self.other(&attached, |other| {
-                let entry = other.names.table(own)?.clone();
+                let entry = other.names.table(&own)?.clone();
                 Some((other.snapshot(&entry.table), entry.definition.clone()))
             }),
             None => {
-                let schema = if name.contains('.') { None } else { self.path.schema_of(&self.names, &name) };
-                let name = schema.map_or(name.clone(), |schema| format!("{schema}.{name}"));
+                let name = self.path.find(&self.names, &written);
                 let (_, rows, _) = self.snapshot(&name)?;
                 Some((rows, entasis_sql::Catalog::definition(self, &name)?))
             }
@@ -248,21 +275,17 @@ impl entasis_sql::Catalog for Names<'_> {
         if let Some(relation) = relations::information_schema(name, |database| self.seen(database)) {
             return Some(relation);
         }
-        if let Some(relation) =
-            session.registered.read().expect("no panic while locked").get(&name.to_lowercase())
-        {
-            return Some(relation.clone());
-        }
-        // The host program knows the relation only by its unqualified name.
-        let mut name = name;
+        // The host program knows its variables by names without a schema.
+        let variable;
         if let Some((attached, own)) = self.elsewhere(name) {
-            if let Some(relation) = self.table_elsewhere(name, &attached, own) {
+            if let Some(relation) = self.table_elsewhere(name, &attached, &own) {
                 return Some(Arc::new(relation));
             }
-            if own.contains('.') || self.other(&attached, |other| other.names.get(own).is_some()) {
+            let is_other = self.other(&attached, |other| other.names.get(&own).is_some());
+            if name::split(&own).0 != MAIN || is_other {
                 return None;
             }
-            name = own;
+            variable = own;
         } else {
             if let Some((entry, snapshot, indexes)) = self.snapshot(name) {
                 let costs = session.own().shared.costs();
@@ -273,11 +296,18 @@ impl entasis_sql::Catalog for Names<'_> {
             if self.names.view(name).is_some() {
                 return None;
             }
+            variable = name.to_owned();
         }
+        // As before names had schemas, one in a schema that there is not is asked for as a whole.
+        let name = if name::split(&variable).0 == MAIN { name::own(&variable) } else { &*variable };
         let replacement = session.replacement.read().expect("no panic while locked").clone();
         let rejects =
             || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&session.rejects));
         replacement.and_then(|find| find(name)).or_else(rejects)
+    }
+
+    fn registered(&self, name: &str) -> Option<Arc<dyn Relation>> {
+        self.session.registered_as(name)
     }
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
@@ -304,17 +334,16 @@ impl entasis_sql::Catalog for Names<'_> {
         let database = database.or_else(|| self.session.database_called(&self.session.database))?;
         let refused = database.is_read_only.then(|| home::read_only(&database));
         let refused = refused.or_else(|| database.shared.refuse_change(&sequence.name).err());
-        let key = format!("{}:{}", database.name, sequence.name.to_lowercase());
-        Some(Arc::new(TakenBy { sequence, refused, key, taken: self.session.taken.clone() }))
+        Some(Arc::new(TakenBy { sequence, refused, numbers: self.session.numbers.clone() }))
     }
 
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
-        self.names.table_with_index(name, temporary).map(|entry| entry.name.to_lowercase())
+        self.names.table_with_index(name, temporary).map(|entry| entry.name.to_ascii_lowercase())
     }
 
     fn has_schema(&self, name: &str) -> bool {
         match name
-            .split_once('.')
+            .rsplit_once('.')
             .and_then(|(database, own)| Some((self.session.database_called(database)?, own)))
         {
             Some((database, own)) => {
@@ -325,7 +354,10 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn has_other_schemas(&self) -> bool {
-        !self.path.is_main() || self.names.temporary().next().is_some() || self.session.sees_others()
+        !self.path.is_main()
+            || self.names.temporary().next().is_some()
+            || self.session.sees_others()
+            || self.session.has_registered()
     }
 
     fn has_current_schema(&self, name: &str) -> bool {
@@ -345,8 +377,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {
-        // Relations that the host program registered come first.
-        if !self.is_here || self.session.is_registered(name) {
+        if !self.is_here {
             return None;
         }
         self.path.schema_of(&self.names, name).map(str::to_owned)
@@ -376,15 +407,11 @@ impl entasis_sql::Catalog for Names<'_> {
         let places = self.places(declared);
         let home = &self.session.database;
         let is_here = places.current().name == *home;
-        if let [name] = parts {
-            let is_file = name.contains(['/', '*', '.']);
-            if is_file || self.session.is_registered(name) {
-                return None;
-            }
-        }
         let found = places.find(parts, &mut |database| self.names_of(database));
         let place = match (found, parts) {
             (Some(place), _) => place,
+            // It may be the name of a file, or of a variable.
+            (None, [name]) if name.contains(['/', '*', '.']) => return None,
             // An unknown name must not be found in the home if that is not the database in which it was
             // looked up.
             (None, [name]) if !is_here => self.missing(&places, MAIN, name),
@@ -394,7 +421,7 @@ impl entasis_sql::Catalog for Names<'_> {
             (None, _) => return None,
         };
         if place.database != *home || place.schema == INFORMATION_SCHEMA {
-            return Some(vec![place.full_name()]);
+            return Some(vec![place.database.to_string(), place.schema, place.name]);
         }
         let is_bare = parts.len() == 1 && place.schema == MAIN;
         if is_bare { None } else { Some(vec![place.schema, place.name]) }
@@ -406,7 +433,7 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn view(&self, name: &str) -> Option<String> {
         if let Some((attached, own)) = self.elsewhere(name) {
-            let view = self.other(&attached, |other| other.names.view(own).cloned())?;
+            let view = self.other(&attached, |other| other.names.view(&own).cloned())?;
             return entasis_sql::view_of(&view.sql, &attached.name, &view.needs).ok();
         }
         match self.entry(name)? {
@@ -416,7 +443,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>> {
-        files::open(path, &files::Options::default())
+        files::open(path, &files::Options::default(), &self.session.cancel).map(|file| self.noted(file))
     }
 
     fn copied_file(
@@ -425,7 +452,7 @@ impl entasis_sql::Catalog for Names<'_> {
         targets: &[Field],
         options: &[(String, Value)],
     ) -> Result<Arc<dyn Relation>> {
-        files::copy_from(path, targets, options)
+        files::copy_from(path, targets, options, &self.session.cancel)
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
@@ -442,9 +469,11 @@ impl entasis_sql::Catalog for Names<'_> {
         }
         match about_layouts {
             Some(function) => self.about_layout(name, args, function),
-            None => relations::table_function(name, args, &self.session.rejects, |table| {
-                self.written_table(table).map(|(rows, _)| rows)
-            }),
+            None => {
+                let stored = |table: &str| self.written_table(table).map(|(rows, _)| rows);
+                let (rejects, cancel) = (&self.session.rejects, &self.session.cancel);
+                relations::table_function(name, args, rejects, cancel, stored).map(|found| self.noted(found))
+            }
         }
     }
 
@@ -454,7 +483,7 @@ impl entasis_sql::Catalog for Names<'_> {
         for other in self.session.databases().iter().filter(|other| other.name != self.session.database) {
             let entries = other.newest_names();
             let shown = entries.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)));
-            names.extend(shown.map(|entry| format!("{}.{}", other.name, entry.name())));
+            names.extend(shown.map(|entry| format!("{}.{}", other.name, entry.shown_name())));
         }
         names
     }
@@ -468,15 +497,13 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 }
 
-/// A sequence, and the value that a connection took from it last.
+/// A sequence, for a connection that takes values from it.
 #[derive(Debug)]
 struct TakenBy {
     sequence: Arc<Sequence>,
     /// Why no value can be taken from it.
     refused: Option<Error>,
-    /// Its key among the sequences of all databases.
-    key: String,
-    taken: Arc<Mutex<HashMap<String, i64>>>,
+    numbers: Arc<Numbers>,
 }
 
 impl entasis_sql::Sequence for TakenBy {
@@ -484,16 +511,11 @@ impl entasis_sql::Sequence for TakenBy {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
-        let value = self.sequence.take()?;
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.insert(self.key.clone(), value);
-        Ok(value)
+        self.numbers.take(&self.sequence)
     }
 
     fn current(&self) -> Result<i64> {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = taken.get(&self.key).copied();
-        value.ok_or_else(|| {
+        self.numbers.last(&self.sequence).ok_or_else(|| {
             let text =
                 format!("this connection has not taken a value of sequence {} yet", self.sequence.name);
             Error::input(text).with_hint(format!("nextval('{}') takes one", self.sequence.name))

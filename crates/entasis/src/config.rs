@@ -14,6 +14,10 @@ pub struct Config {
     /// Opens the database read-only: its file must exist, and another process may write to it meanwhile. By
     /// default this process alone opens it, for writing.
     pub read_only: bool,
+    /// Opens a database whose log is lost, though it was not closed, with the state of its last checkpoint:
+    /// what was committed since is not there any more. By default that is an error. It makes no difference if
+    /// there is a log.
+    pub allow_missing_log: bool,
     /// Progress of opening the file, for a progress bar: the share that has been read.
     pub opening: Option<Arc<Progress>>,
     /// Called when the database has been idle for more than a second. For an allocator that keeps freed
@@ -30,6 +34,7 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory_limit: machine_memory().map_or(usize::MAX, |bytes| bytes / 10 * 8),
             read_only: false,
+            allow_missing_log: false,
             opening: None,
             when_idle: None,
             when_short: None,
@@ -46,10 +51,11 @@ impl Config {
         match name {
             "threads" => self.threads = parse_threads(value)?,
             "memory_limit" => self.memory_limit = parse_bytes(value)?,
-            "read_only" => self.read_only = parse_flag(value)?,
+            "read_only" => self.read_only = parse_flag(name, value)?,
+            "allow_missing_log" => self.allow_missing_log = parse_flag(name, value)?,
             other => {
                 return Err(Error::input(format!("there is no option '{other}'"))
-                    .with_hint("the options are threads, memory_limit and read_only"));
+                    .with_hint("the options are threads, memory_limit, read_only and allow_missing_log"));
             }
         }
         Ok(())
@@ -57,11 +63,11 @@ impl Config {
 }
 
 /// A truth value.
-fn parse_flag(text: &str) -> Result<bool> {
+fn parse_flag(name: &str, text: &str) -> Result<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "on" | "1" => Ok(true),
         "false" | "off" | "0" => Ok(false),
-        _ => Err(Error::input(format!("read_only must be true or false, not '{text}'"))),
+        _ => Err(Error::input(format!("{name} must be true or false, not '{text}'"))),
     }
 }
 

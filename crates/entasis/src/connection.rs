@@ -14,7 +14,7 @@ use crate::prepared::Prepared;
 use crate::rows::Rows;
 pub use crate::session::Replacement;
 use crate::session::Session;
-use crate::shared::{Shared, all_tables};
+use crate::shared::{Shared, User, all_tables};
 use crate::work::Work;
 use crate::{command, define, execute, follow, home, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
@@ -24,7 +24,7 @@ use entasis_sql::{Parsed, Statement, TimeZone};
 use entasis_storage::{TableEntry, Waiter, WriterName};
 use entasis_vector::error::sqlstate;
 use entasis_vector::statement::within;
-use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
+use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value, name};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ pub struct Connection {
     pub(crate) session: Session,
     /// The open transaction, if there is one.
     pub(crate) transaction: Mutex<Option<Work>>,
+    /// Dropped last.
+    _user: User,
 }
 
 /// The outcome of a statement.
@@ -65,7 +67,39 @@ impl Database {
 impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Connection {
         shared.at_rest(follow::follow);
-        Connection { session: Session::new(shared), transaction: Mutex::default() }
+        let user = User::new(&shared);
+        Connection { session: Session::new(shared), transaction: Mutex::default(), _user: user }
+    }
+
+    /// Refuses everything in a process that was forked from that of the connection.
+    #[inline]
+    pub(crate) fn refuse_elsewhere(&self) -> Result<()> {
+        self.session.own().shared.refuse_elsewhere()
+    }
+
+    /// True in a process that was forked from that of the connection, where it cannot be used.
+    pub fn is_elsewhere(&self) -> bool {
+        !self.session.own().shared.is_here()
+    }
+
+    /// In a process that was forked from that of this connection, and which that one has outlived, or which
+    /// has closed the database: a connection to it that may be used here, with the settings of this one. So a
+    /// program may open a database, and then become a daemon.
+    ///
+    /// # Errors
+    /// Input, if the database was in memory or read-only, if another process has the file open, or if the
+    /// connection has an open transaction or attached databases.
+    pub fn taken_over(&self) -> Result<Connection> {
+        let own = &self.session.own().shared;
+        let refused = || own.refuse_elsewhere().err().unwrap_or_else(|| Error::internal("it is used here"));
+        let is_plain = self.transaction.try_lock().is_ok_and(|open| open.is_none());
+        let path = own.written_path().filter(|_| is_plain).ok_or_else(refused)?;
+        let settled = self.session.settled().ok_or_else(refused)?;
+        let user = Shared::open(path, &own.config)
+            .map_err(|error| if error.kind() == ErrorKind::Io { refused() } else { error })?;
+        let connection = Connection::new((*user).clone());
+        connection.session.settle(settled);
+        Ok(connection)
     }
 
     /// What is done after each statement.
@@ -86,7 +120,7 @@ impl Connection {
 
     /// The database for which the connection was made.
     pub fn database(&self) -> Database {
-        Database { shared: self.session.shared.clone() }
+        Database::of(User::new(&self.session.shared))
     }
 
     /// Runs the statements in `sql` in order and returns the rows of the last. Stops at the first error; what
@@ -103,8 +137,9 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::execute`]; input, if the number of values is not the number of parameters.
     pub fn query(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Rows> {
+        self.refuse_elsewhere()?;
         self.session.cancel.clear();
-        match self.session.remembered.prepare(sql)? {
+        match self.session.prepare(sql)? {
             Ok(prepared) => {
                 entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
                 self.run_prepared(&prepared, parameters)
@@ -126,8 +161,9 @@ impl Connection {
             Arguments::Values(values) => return self.query(sql, values),
             Arguments::Lists(arguments) => arguments,
         };
+        self.refuse_elsewhere()?;
         self.session.cancel.clear();
-        let Ok(prepared) = self.session.remembered.prepare(sql)? else {
+        let Ok(prepared) = self.session.prepare(sql)? else {
             return Err(Error::not_supported("lists as parameters of several statements"));
         };
         let (parsed, values) = arguments::spread(&prepared.parsed, arguments)?;
@@ -140,7 +176,8 @@ impl Connection {
     /// # Errors
     /// Those of parsing.
     pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>> {
-        Ok(match self.session.remembered.prepare(sql)? {
+        self.refuse_elsewhere()?;
+        Ok(match self.session.prepare(sql)? {
             Ok(prepared) => prepared.parsed.parameter_names().to_vec(),
             Err(statements) => {
                 statements.last().map(|last| last.parameter_names().to_vec()).unwrap_or_default()
@@ -156,10 +193,11 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
+        self.refuse_elsewhere()?;
         if sql.len() > AT_ONCE_BYTES {
             return Ok(None);
         }
-        let Ok(prepared) = self.session.remembered.prepare(sql)? else { return Ok(None) };
+        let Ok(prepared) = self.session.prepare(sql)? else { return Ok(None) };
         entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
         // A statement that waits for long must be interruptible, so this one gives up early.
         let name = WriterName { connection: self.session.id, statement: None };
@@ -201,8 +239,10 @@ impl Connection {
             }
             let away = self.session.is_away().then(|| self.session.here());
             let session = away.as_ref().unwrap_or(&self.session);
-            let rows = keyed::run(session, &mut open, prepared, parameters, waiter)?;
+            let rows = keyed::run(session, &mut open, prepared, parameters, waiter);
+            let is_seen = open.is_none() || !rows.as_ref().is_ok_and(|rows| is_hidden(rows.as_ref()));
             drop(open);
+            let rows = self.numbers_kept(is_seen, rows)?;
             if rows.is_some() {
                 self.afterwards();
             }
@@ -232,9 +272,11 @@ impl Connection {
                 }
                 _ => return Ok(None),
             }
+            let is_seen = open.is_none();
             drop(open);
+            let rows = self.numbers_kept(is_seen, Ok(Rows::empty()))?;
             self.afterwards();
-            Ok(Some(Rows::empty()))
+            Ok(Some(rows))
         })
     }
 
@@ -256,43 +298,74 @@ impl Connection {
             return self.prepare_or_execute(preparing, parameters);
         }
         let control = prepared.map_or_else(|| parsed.whole_transaction(), |known| known.control.clone());
-        self.settled(parsed, || {
+        self.settled(parsed, &|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
-            if open.is_none() {
-                guarded(|| self.session.refresh())?;
-            }
-            if let Some(control) = control {
-                // For a mark, new values that the transaction keeps would be written to forks.
-                return self.control(&mut open, Done::Control(Box::new(control)));
-            }
-            let rows = match &mut *open {
-                None => match self.run_by_itself(parsed, prepared, parameters)? {
-                    Done::Rows(rows) => return Ok(rows),
-                    done => done,
-                },
-                Some(work) => {
-                    let session = self.enter(work, parsed)?;
-                    let mark = work.mark();
-                    let done = guarded(|| self.step(&session, work, parsed, prepared, parameters));
-                    if done.is_err() {
-                        work.roll_back(&mark);
-                    }
-                    work.forget(&mark);
-                    done?
-                }
-            };
-            self.control(&mut open, rows)
+            let rows = self.run_in(&mut open, parsed, prepared, control.clone(), parameters);
+            let changes_rows = parsed.is_of_rows() && !parsed.is_query();
+            let is_seen =
+                open.is_none() || !(changes_rows && rows.as_ref().is_ok_and(|rows| is_hidden(Some(rows))));
+            self.numbers_kept(is_seen, rows)
         })
     }
 
+    /// Runs one statement by itself, or in the open transaction, which it may begin or end.
+    fn run_in(
+        &self,
+        open: &mut Option<Work>,
+        parsed: &Parsed,
+        prepared: Option<&Prepared>,
+        control: Option<Statement>,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Rows> {
+        if open.is_none() {
+            guarded(|| self.session.refresh())?;
+        }
+        if let Some(control) = control {
+            // For a mark, new values that the transaction keeps would be written to forks.
+            return self.control(open, Done::Control(Box::new(control)));
+        }
+        let rows = match open {
+            None => match self.run_by_itself(parsed, prepared, parameters)? {
+                Done::Rows(rows) => return Ok(rows),
+                done => done,
+            },
+            Some(work) => {
+                let session = self.enter(work, parsed)?;
+                let mark = work.mark();
+                let done = guarded(|| self.step(&session, work, parsed, prepared, parameters));
+                if done.is_err() {
+                    work.roll_back(&mark);
+                }
+                work.forget(&mark);
+                done?
+            }
+        };
+        self.control(open, rows)
+    }
+
+    /// What a statement returns, once the numbers that it or its transaction has taken from sequences are
+    /// durable, if somebody may see them now: in rows, in an error, in a file, or because the transaction has
+    /// ended.
+    pub(crate) fn numbers_kept<T>(&self, is_seen: bool, result: Result<T>) -> Result<T> {
+        match is_seen {
+            true => self.session.numbers.keep().and(result),
+            false => result,
+        }
+    }
+
     /// Calls `work` for a statement, on a stack of suitable size, and then does what is due after statements.
+    /// `work` is called again, on a larger stack, if the statement turns out to be deep, before it did
+    /// anything.
     pub(crate) fn settled<T: Send>(
         &self,
         parsed: &Parsed,
-        work: impl FnOnce() -> Result<T> + Send,
+        work: &(impl Fn() -> Result<T> + Sync),
     ) -> Result<T> {
         let began = Instant::now();
-        let result = entasis_sql::on_deep_stack(parsed.is_deep(), work);
+        let mut result = entasis_sql::on_deep_stack(parsed.is_deep(), work);
+        if result.as_ref().is_err_and(|error| error.sqlstate() == sqlstate::NEEDS_STACK) {
+            result = entasis_sql::on_deep_stack(true, work);
+        }
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Resource) {
             self.session.shared.config.when_short.iter().for_each(|when_short| when_short());
         }
@@ -444,11 +517,12 @@ impl Connection {
 
     /// True if a transaction is open.
     pub fn in_transaction(&self) -> bool {
-        self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        !self.is_elsewhere() && self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// What a statement would do if it ran now.
     pub(crate) fn bound(&self, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
+        self.refuse_elsewhere()?;
         let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
             Some(work) => {
@@ -519,16 +593,31 @@ impl Connection {
 
     /// Names of tables and views of the current database, and of registered relations, sorted.
     pub fn tables(&self) -> Vec<String> {
+        if self.is_elsewhere() {
+            return Vec::new();
+        }
         let here = self.session.here();
         let open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = open.as_ref().and_then(|work| work.names_seen_of(&here.database));
         here.names_of(&seen.unwrap_or_else(|| here.newest_names()))
     }
 
-    /// The columns of a table, view or registered relation.
+    /// The statements that create a table or view of the current database, or all its objects but temporary
+    /// ones. `None` if there is no such table or view, or it is temporary.
+    ///
+    /// # Errors
+    /// Internal, if the catalog lacks an object that another one needs.
+    pub fn declarations(&self, name: Option<&str>) -> Result<Option<String>> {
+        let here = self.session.here();
+        let open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = open.as_ref().and_then(|work| work.names_seen_of(&here.database));
+        command::declarations(&seen.unwrap_or_else(|| here.newest_names()), name)
+    }
+
+    /// The columns of a table, view or registered relation, by its name as [`Connection::tables`] gives it.
     pub fn table_schema(&self, name: &str) -> Option<Schema> {
-        let quoted = name.replace('"', "\"\"");
-        self.describe(&format!("SELECT * FROM \"{quoted}\"")).ok()
+        let parts: Vec<String> = name::parts(name).iter().map(|part| entasis_sql::quoted(part)).collect();
+        self.describe(&format!("SELECT * FROM {}", parts.join("."))).ok()
     }
 
     /// Makes a relation of the host program visible under `name`, before tables of that name.
@@ -556,6 +645,7 @@ impl Connection {
     /// # Errors
     /// Input, if there is no such setting or the value is not valid for it.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
+        self.refuse_elsewhere()?;
         settings::set(&self.session, name, value)
     }
 
@@ -563,6 +653,11 @@ impl Connection {
     pub fn context(&self) -> QueryContext {
         self.session.context()
     }
+}
+
+/// True if a statement shows nothing of what it has changed.
+fn is_hidden(rows: Option<&Rows>) -> bool {
+    rows.is_none_or(|rows| rows.schema().is_empty())
 }
 
 /// Binds a statement. All tables and declarations that it names are seen as of one moment.
@@ -573,7 +668,10 @@ fn bind_at_one_moment(
     parameters: &[(Value, DataType)],
 ) -> Result<Statement> {
     loop {
-        let statement = entasis_sql::bind(parsed, &Names::new(session, work), parameters);
+        let names = Names::new(session, work);
+        let statement = entasis_sql::bind(parsed, &names, parameters);
+        let statement = statement.map_err(|error| names.explained(parsed.sql(), error));
+        drop(names);
         // A statement that could not be bound may have seen several moments, too.
         if work.sees_one_moment() {
             return statement;
@@ -584,6 +682,12 @@ fn bind_at_one_moment(
 /// Temporary objects are dropped with their connection.
 impl Drop for Connection {
     fn drop(&mut self) {
+        if self.is_elsewhere() {
+            // Nothing that was inherited is freed here: see `shared::users`.
+            std::mem::forget(std::mem::take(&mut self.transaction));
+            std::mem::forget(self.session.clone());
+            return;
+        }
         *self.transaction.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         let gone = self.session.shared.catalog.forget(self.session.id);
         if !gone.is_empty() {

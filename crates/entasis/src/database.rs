@@ -1,7 +1,7 @@
 //! The database, as a program holds it. For what its connections share, see `shared`.
 
 use crate::config::Config;
-use crate::shared::Shared;
+use crate::shared::{Shared, User};
 use entasis_storage::CatalogVersion;
 use entasis_storage::backend::Backend;
 use entasis_storage::file::DataFile;
@@ -13,9 +13,15 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Database {
     pub(crate) shared: Arc<Shared>,
+    /// Dropped last.
+    _user: User,
 }
 
 impl Database {
+    pub(crate) fn of(user: User) -> Database {
+        Database { shared: (*user).clone(), _user: user }
+    }
+
     /// Creates an empty database in memory, which is gone with its last connection.
     ///
     /// # Errors
@@ -24,7 +30,7 @@ impl Database {
         if config.read_only {
             return Err(Error::input("a database in memory cannot be opened read-only"));
         }
-        Ok(Database { shared: Arc::new(Shared::new(config)) })
+        Ok(Database::of(User::new(&Arc::new(Shared::new(config)))))
     }
 
     /// Writes everything committed to the database's file, and returns when it is there, as `CHECKPOINT`
@@ -33,6 +39,7 @@ impl Database {
     /// # Errors
     /// I/O.
     pub fn checkpoint(&self) -> Result<()> {
+        self.shared.refuse_elsewhere()?;
         self.shared.checkpoint()
     }
 
@@ -53,7 +60,14 @@ impl Database {
         if path.as_os_str().is_empty() || path == Path::new(":memory:") {
             return Database::in_memory(config);
         }
-        Ok(Database { shared: Shared::open(path, &config)? })
+        if path.to_str().is_some_and(|path| path.starts_with(":memory:")) {
+            return Err(Error::not_supported(format!(
+                "databases in memory with a name ('{}')",
+                path.display()
+            ))
+            .with_hint("open ':memory:', and make further connections to the same database"));
+        }
+        Ok(Database::of(Shared::open(path, &config)?))
     }
 
     /// The newest names, with their tables: for tests.
@@ -68,6 +82,6 @@ impl Database {
     /// Those of [`Database::open`].
     #[doc(hidden)]
     pub fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Database> {
-        Ok(Database { shared: Arc::new(Shared::on(file, log, config)?) })
+        Ok(Database::of(User::new(&Arc::new(Shared::on(file, log, config)?))))
     }
 }

@@ -3,12 +3,12 @@
 //! The current database and its current schema are not transactional.
 
 use crate::rows::Rows;
-use crate::search_path::{MAIN, SearchPath};
+use crate::search_path::{MAIN, SearchPath, TEMP};
 use crate::session::{Attached, Session};
 use crate::work::Work;
-use entasis_storage::{CatalogVersion, Entry, TEMPORARY};
+use entasis_storage::{CatalogVersion, Entry};
 use entasis_vector::error::sqlstate;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Result, Value, name};
 
 /// The database of this name.
 ///
@@ -59,9 +59,20 @@ pub(crate) fn make_current(session: &Session, work: &mut Work, name: &[String]) 
     Ok(Rows::empty())
 }
 
-/// `SHOW TABLES [FROM name]`: the tables of the current database, of another one, or of a schema.
-pub(crate) fn show_tables(session: &Session, work: &mut Work, of: Option<&[String]>) -> Result<Rows> {
+/// `SHOW TABLES [FROM name]`: the tables and views of the current database, of another one, or of a schema;
+/// only views for `SHOW VIEWS`.
+pub(crate) fn show_tables(
+    session: &Session,
+    work: &mut Work,
+    of: Option<&[String]>,
+    views: bool,
+) -> Result<Rows> {
+    let is_meant = |entry: &&Entry| !views || matches!(entry, Entry::View(_));
     let names = match of {
+        None if views => {
+            let database = called(session, &session.here().database)?;
+            shown(&work.names_of(&database)).filter(is_meant).map(Entry::shown_name).collect()
+        }
         None => {
             let here = session.here();
             let database = called(session, &here.database)?;
@@ -71,9 +82,10 @@ pub(crate) fn show_tables(session: &Session, work: &mut Work, of: Option<&[Strin
             let (database, schema) = named(session, work, name)?;
             let names = work.names_of(&database);
             match schema {
-                None => shown(&names).map(|entry| entry.name().to_owned()).collect(),
+                None => shown(&names).filter(is_meant).map(Entry::shown_name).collect(),
                 Some(schema) => shown(&names)
-                    .map(|entry| placed(&names, entry.name()))
+                    .filter(is_meant)
+                    .map(|entry| name::split(entry.name()))
                     .filter(|(own, _)| *own == schema)
                     .map(|(_, name)| name.to_owned())
                     .collect(),
@@ -90,8 +102,8 @@ pub(crate) fn show_all_tables(session: &Session, work: &mut Work) -> Result<Rows
     for database in session.databases() {
         let names = work.names_of(&database);
         for entry in shown(&names) {
-            let (schema, name) = placed(&names, entry.name());
-            let is_temporary = Value::Boolean(format!("{schema}.") == TEMPORARY);
+            let (schema, name) = name::split(entry.name());
+            let is_temporary = Value::Boolean(schema == TEMP);
             rows.push(vec![text(&database.name), text(schema), text(name), is_temporary]);
         }
     }
@@ -107,15 +119,6 @@ pub(crate) fn show_all_tables(session: &Session, work: &mut Work) -> Result<Rows
 /// Tables and views, by name.
 fn shown(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {
     names.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)))
-}
-
-/// The schema of an object, and its name there.
-fn placed<'a>(names: &CatalogVersion, name: &'a str) -> (&'a str, &'a str) {
-    let is_schema = |schema: &str| {
-        let key = format!("{schema}.");
-        key == TEMPORARY || matches!(names.get(&key), Some(Entry::Schema(_)))
-    };
-    name.split_once('.').filter(|(schema, _)| is_schema(schema)).unwrap_or((MAIN, name))
 }
 
 fn text(text: &str) -> Value {

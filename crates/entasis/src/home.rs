@@ -97,7 +97,7 @@ fn database_of<'a>(
             let database = places.database(&place.database).unwrap_or(current);
             (database, Some(WrittenName { name: place.own_name(), has_schema: true }))
         }
-        None => (current, Some(WrittenName { name: parts.join("."), has_schema: parts.len() > 1 })),
+        None => (current, WrittenName::of_parts(parts)),
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
         let connection = Database::in_memory(Config::default()).unwrap().connect();
         let shared = other.shared.clone();
         let owner = shared.next_connection();
-        let attached = Attached { name: "b".into(), shared, owner, is_read_only: false };
+        let attached = Attached { name: "b".into(), shared, owner, is_read_only: false, _user: None };
         connection.session.set_attached(vec![attached]);
         connection
     }

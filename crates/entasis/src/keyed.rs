@@ -31,9 +31,9 @@ use crate::program::{Action, Fill, Outputs, Program, ProgramArguments, compile};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
-use entasis_storage::{Datum, RowId, Sequence, TableReader, TableWriter, Waiter};
+use entasis_storage::{Datum, RowId, TableReader, TableWriter, Waiter};
 use entasis_vector::{DataType, Result, Schema, Value};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use write::Changed;
 
 /// The greatest number of rows that a query of several rows reads: other threads cannot write meanwhile.
@@ -66,15 +66,15 @@ pub(crate) fn run(
         return Ok(None);
     }
     let changes = catalog.changes();
-    let newest =
-        |keyed: &_| compile(keyed, &session.newest_names(), &session.search_path(), &session.database);
+    let newest = |keyed: &_| compile(keyed, &session.newest_names(), &session.search_path());
     let state = State { meanings: session.meanings(), changes };
     let Some(program) = prepared.program(state, newest) else { return Ok(None) };
     let is_read = program.action.is_read();
     if session.is_away() && !is_read && session.is_read_only() {
         return Ok(None);
     }
-    if prepared.table().is_some_and(|table| session.is_registered(table)) {
+    // It hides tables from queries only.
+    if is_read && prepared.table().is_some_and(|table| session.registered_as(table).is_some()) {
         return Ok(None);
     }
     if !is_read {
@@ -126,8 +126,8 @@ impl Program {
         for (fill, field) in fills.iter().zip(self.entry.table.schema()) {
             let datum = match fill {
                 Fill::Given(source) => source.datum(arguments),
-                Fill::Next(sequence, key) => {
-                    let next = i128::from(next_of(session, sequence, key)?);
+                Fill::Next(sequence) => {
+                    let next = i128::from(session.numbers.take(sequence)?);
                     let range = field.ty.integer_range();
                     let fits = range.is_some_and(|(least, most)| (least..=most).contains(&next));
                     fits.then_some(Datum::Integer(next))
@@ -270,17 +270,6 @@ impl Run<'_> {
             _ => Ok(None),
         }
     }
-}
-
-/// Takes the next value of a sequence for a session.
-fn next_of(session: &Session, sequence: &Sequence, key: &str) -> Result<i64> {
-    let value = sequence.take()?;
-    let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
-    match taken.get_mut(key) {
-        Some(last) => *last = value,
-        None => drop(taken.insert(key.to_owned(), value)),
-    }
-    Ok(value)
 }
 
 /// A result of some rows.

@@ -38,8 +38,10 @@
 //! place                            where a named object is
 //! session                          the state of a connection besides its transaction
 //! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
-//! shared  program  relations       what connections share, and upkeep; keyed statements; what FROM may name
-//! config  files  rows  arguments  search_path  interrupt  record
+//! relations                        what FROM may name
+//! files                            files that statements read and write
+//! shared  program                  what connections share, and upkeep; keyed statements
+//! config  rows  arguments  search_path  interrupt  record  numbers  foreign
 //! ```
 
 pub mod append;
@@ -58,10 +60,12 @@ mod execute;
 mod explain;
 pub mod files;
 mod follow;
+mod foreign;
 mod home;
 mod interrupt;
 mod keyed;
 mod layouts;
+mod numbers;
 mod place;
 mod prepared;
 mod preparing;
@@ -89,5 +93,7 @@ pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
 pub use entasis_sql::{TimeZone, functions, keywords};
 pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
+pub use files::json::{write_json, write_json_text};
 pub use relations::{arrow_relation, arrow_relation_schema};
 pub use rows::Rows;
+pub use shared::refuse_database;

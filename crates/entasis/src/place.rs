@@ -9,9 +9,10 @@
 //!
 //! Temporary objects are in the database for which the connection was made. Names arrive in lower case.
 
-use crate::search_path::{MAIN, SearchPath};
+use crate::search_path::{MAIN, SearchPath, TEMP};
 use crate::session::{Attached, Session};
-use entasis_storage::{CatalogVersion, TEMPORARY};
+use entasis_storage::CatalogVersion;
+use entasis_vector::name;
 use std::sync::Arc;
 
 /// The schema of the views that describe the catalog.
@@ -76,12 +77,11 @@ impl Places {
         parts: &[String],
         names: &mut dyn FnMut(&Attached) -> CatalogVersion,
     ) -> Option<Place> {
-        let temporary = TEMPORARY.trim_end_matches('.');
-        let is_temporary = |schema: &str| schema == temporary || schema == "pg_temp";
+        let is_temporary = |schema: &str| schema == TEMP || schema == "pg_temp";
         let is_main = |schema: &str| schema == MAIN || schema == "public";
         let at = |database: &Attached, schema: &str, name: &str| {
             let schema = if is_main(schema) { MAIN } else { schema };
-            let schema = if is_temporary(schema) { temporary } else { schema };
+            let schema = if is_temporary(schema) { TEMP } else { schema };
             Place { database: database.name.clone(), schema: schema.to_owned(), name: name.to_owned() }
         };
         let current = self.current();
@@ -90,14 +90,14 @@ impl Places {
                 let own = &self.databases[0];
                 // PERF: the first look at a database pins all of its tables.
                 let own_names = self.own.clone().unwrap_or_else(|| names(own));
-                if own_names.get(&format!("{TEMPORARY}{name}")).is_some() {
-                    return Some(at(own, temporary, name));
+                if own_names.get(&name::joined(TEMP, name)).is_some() {
+                    return Some(at(own, TEMP, name));
                 }
                 let names = names(current);
                 self.path.found_in(&names, name).map(|schema| at(current, schema, name))
             }
             [schema, _] if schema == INFORMATION_SCHEMA => None,
-            [schema, name] if is_temporary(schema) => Some(at(&self.databases[0], temporary, name)),
+            [schema, name] if is_temporary(schema) => Some(at(&self.databases[0], TEMP, name)),
             [schema, name] if is_main(schema) => Some(at(current, MAIN, name)),
             [first, name] => match names(current).get(&format!("{first}.")) {
                 Some(_) => Some(at(current, first, name)),
@@ -112,14 +112,6 @@ impl Places {
 impl Place {
     /// The key under which the catalog of its database has the object.
     pub(crate) fn own_name(&self) -> String {
-        match self.schema.as_str() {
-            MAIN => self.name.clone(),
-            schema => format!("{schema}.{}", self.name),
-        }
-    }
-
-    /// Its name when another database is the home: always three parts.
-    pub(crate) fn full_name(&self) -> String {
-        format!("{}.{}.{}", self.database, self.schema, self.name)
+        name::joined(&self.schema, &self.name)
     }
 }

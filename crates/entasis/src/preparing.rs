@@ -54,10 +54,11 @@ impl Connection {
                 self.session.named.lock().clear();
                 Ok(Rows::empty())
             }
-            Preparing::Deallocate { name: Some(name) } => match self.session.named.lock().remove(name) {
-                Some(_) => Ok(Rows::empty()),
-                None => Err(self.not_prepared(name)),
-            },
+            Preparing::Deallocate { name: Some(name) } => {
+                // The names are not locked while the error looks for a similar one.
+                let removed = self.session.named.lock().remove(name);
+                removed.map(|_| Rows::empty()).ok_or_else(|| self.not_prepared(name))
+            }
         }
     }
 

@@ -105,7 +105,7 @@ impl Program {
         let of_set = |set: &[(usize, NewValue)]| set.iter().map(|(_, value)| value.bytes()).sum::<usize>();
         let of_fill = |fill: &Fill| match fill {
             Fill::Given(source) => source.bytes(),
-            Fill::Next(..) => 0,
+            Fill::Next(_) => 0,
         };
         let constants = match &self.action {
             Action::Insert(rows, set) => {

@@ -3,11 +3,11 @@
 use arrow_array::RecordBatch;
 use entasis_engine::exec::operator::Tasks;
 use entasis_engine::exec::scheduler::PoolTasks;
-use entasis_engine::exec::{CancelFlag, QueryContext, ResultSet};
+use entasis_engine::exec::{CancelFlag, MemoryBudget, Overdrawn, QueryContext, Reservation, ResultSet};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Number of chunks in an Arrow batch.
 const BATCH_CHUNKS: usize = 64;
@@ -35,7 +35,8 @@ impl Rows {
     /// Rows of `set`; the workers of `context` convert them to Arrow.
     pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
         // Interrupting a later statement does not affect these rows.
-        let context = QueryContext { cancel: CancelFlag::default(), ..context };
+        let context =
+            QueryContext { cancel: CancelFlag::default(), overdrawn: Overdrawn::default(), ..context };
         Rows {
             schema: schema.into(),
             set: set.into(),
@@ -163,16 +164,24 @@ impl Rows {
         Arc::new(entasis_arrow::schema_to_arrow(&self.schema))
     }
 
-    /// The rows as Arrow batches of up to 131,072 rows, converted by all workers.
+    /// The rows as Arrow batches of up to 131,072 rows, converted by all workers. Their memory counts until
+    /// they are all there; then it is the caller's.
     ///
     /// # Errors
-    /// Input, if a value cannot be represented in Arrow.
+    /// Input, if a value cannot be represented in Arrow; resource, if there is not enough memory.
     pub fn record_batches(&self) -> Result<Vec<RecordBatch>> {
         let schema = self.arrow_schema();
         let types: Vec<DataType> = self.schema.iter().map(|field| field.ty).collect();
         let parts: Vec<&[Chunk]> = self.chunks().chunks(BATCH_CHUNKS).collect();
         let slots: Vec<OnceLock<RecordBatch>> = parts.iter().map(|_| OnceLock::new()).collect();
         let context = self.context.clone().unwrap_or_default();
+        let memory = MemoryBudget::part_of(&context.memory, "a result in Arrow's format");
+        let memory = Mutex::new(Reservation::new(&memory));
+        let count = |bytes: usize| {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = memory.bytes() + bytes;
+            memory.resize(all)
+        };
         PoolTasks(&context).run(parts.len(), &|part| {
             let chunks = parts[part].iter();
             let batches: Vec<RecordBatch> = chunks
@@ -183,6 +192,7 @@ impl Rows {
                 batches => arrow_select::concat::concat_batches(&schema, batches)
                     .map_err(entasis_arrow::arrow_error)?,
             };
+            count(batch.get_array_memory_size())?;
             slots[part].set(batch).map_err(|_| Error::internal("a batch was made twice"))
         })?;
         Ok(slots.into_iter().filter_map(OnceLock::into_inner).collect())
@@ -198,7 +208,7 @@ fn chunks_of(types: &[DataType], rows: &[Vec<Value>]) -> Result<Vec<Chunk>> {
         let group = chunk.push_group(Selection::ALL);
         for (column, ty) in types.iter().enumerate() {
             let values: Vec<Value> = part.iter().map(|row| row[column].clone()).collect();
-            chunk.push_column(Vector::from_values(ty.physical(), &values)?, group);
+            chunk.push_column(Vector::of_values(*ty, &values)?, group);
         }
         chunks.push(chunk);
     }

@@ -3,12 +3,14 @@
 //! objects go to the first schema of the path.
 
 use entasis_sql::WrittenName;
-use entasis_storage::{CatalogVersion, TEMPORARY};
+use entasis_storage::CatalogVersion;
+use entasis_vector::name;
+pub(crate) use entasis_vector::name::MAIN;
 use std::fmt;
 use std::sync::Arc;
 
-/// The schema that always exists.
-pub(crate) const MAIN: &str = "main";
+/// The schema of temporary objects.
+pub(crate) const TEMP: &str = "temp";
 
 /// Schemas in lower case, in the order in which they are searched. `main` is last, if it is not in the path.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +20,7 @@ impl SearchPath {
     /// The search path of a text: names separated by commas. Lookups skip schemas that do not exist.
     pub(crate) fn parse(text: &str) -> SearchPath {
         let mut schemas: Vec<String> = Vec::new();
-        for name in text.split(',').map(|name| name.trim().trim_matches('"').to_lowercase()) {
+        for name in text.split(',').map(|name| name.trim().trim_matches('"').to_ascii_lowercase()) {
             let name = if name == "public" { MAIN.to_owned() } else { name };
             if !name.is_empty() && !schemas.contains(&name) {
                 schemas.push(name);
@@ -45,25 +47,23 @@ impl SearchPath {
 
     /// The schema other than `main` in which an object of this name is found, without its dot.
     pub(crate) fn schema_of<'a>(&'a self, names: &CatalogVersion, name: &str) -> Option<&'a str> {
-        if names.get(&format!("{TEMPORARY}{name}")).is_some() {
-            return Some(TEMPORARY.trim_end_matches('.'));
+        if names.get(&name::joined(TEMP, name)).is_some() {
+            return Some(TEMP);
         }
         self.found_in(names, name).filter(|schema| *schema != MAIN)
     }
 
     /// The schema in which an object of this name, not a temporary one, is found.
     pub(crate) fn found_in<'a>(&'a self, names: &CatalogVersion, name: &str) -> Option<&'a str> {
-        let is_there = |schema: &&str| match *schema {
-            MAIN => names.get(name).is_some(),
-            schema => names.get(&format!("{schema}.{name}")).is_some(),
-        };
-        self.schemas().find(is_there)
+        self.schemas().find(|schema| names.get(&name::joined(schema, name)).is_some())
     }
 
     /// The key under which the catalog has the object that a text names.
     pub(crate) fn find(&self, names: &CatalogVersion, written: &WrittenName) -> String {
-        let schema = if written.has_schema { None } else { self.schema_of(names, &written.name) };
-        schema.map_or_else(|| written.name.clone(), |schema| format!("{schema}.{}", written.name))
+        match written.has_schema {
+            true => written.name.clone(),
+            false => name::joined(self.schema_of(names, &written.name).unwrap_or(MAIN), &written.name),
+        }
     }
 }
 

@@ -10,13 +10,16 @@
 //! workers and costs of a statement are those of the connection's own database.
 
 use crate::files::csv::Rejects;
-use crate::prepared::{ByName, Remembered};
+use crate::numbers::Numbers;
+use crate::prepared::{ByName, Prepared, Remembered};
 use crate::search_path::SearchPath;
-use crate::shared::Shared;
-use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
+use crate::shared::{Shared, User};
+use entasis_engine::exec::{CancelFlag, Overdrawn, Progress, QueryContext, Settings};
 use entasis_engine::relation::{Compression, Relation};
-use entasis_sql::TimeZone;
+use entasis_sql::{Parsed, TimeZone};
 use entasis_storage::{CatalogVersion, Entry, Waiter, WriterName};
+use entasis_vector::statement::within;
+use entasis_vector::{Result, name};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +29,8 @@ use std::time::Duration;
 /// Looks up names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
 
+/// The length of a text whose parsing may take much memory.
+const LONG_TEXT: usize = 4 << 10;
 /// Bytes of a statement's text that are shown to those who wait for it.
 const SHOWN: usize = 200;
 
@@ -40,14 +45,27 @@ pub(crate) struct Attached {
     pub(crate) owner: u64,
     /// True if it must not be written to.
     pub(crate) is_read_only: bool,
+    /// Present if it was attached. Dropped last.
+    pub(crate) _user: Option<User>,
+}
+
+/// What a session has been told, besides which database it is for.
+pub(crate) struct Settled {
+    settings: Settings,
+    time_zone: TimeZone,
+    compression: Compression,
+    path: SearchPath,
+    lock_timeout: u64,
+    rests: bool,
 }
 
 impl Attached {
     /// The database for which a connection is made; it is named after its file, without the extension.
     fn own(shared: Arc<Shared>) -> Attached {
         let stem = shared.path.as_deref().and_then(|path| path.file_stem());
-        let name = stem.map_or("memory".to_owned(), |stem| stem.to_string_lossy().to_lowercase());
-        Attached { name: name.into(), owner: shared.next_connection(), shared, is_read_only: false }
+        let name = stem.map_or("memory".to_owned(), |stem| stem.to_string_lossy().to_ascii_lowercase());
+        let owner = shared.next_connection();
+        Attached { name: name.into(), owner, shared, is_read_only: false, _user: None }
     }
 
     /// The newest names in it, including the session's temporary ones.
@@ -108,8 +126,8 @@ pub(crate) struct SessionState {
     pub(crate) remembered: Remembered,
     /// Statements by the names that `PREPARE` gave them.
     pub(crate) named: ByName,
-    /// The value taken last from each sequence.
-    pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
+    /// The numbers that it has taken from sequences.
+    pub(crate) numbers: Arc<Numbers>,
     /// Rejected rows of files that its statements read.
     pub(crate) rejects: Arc<Rejects>,
     /// Cancels the running statement.
@@ -144,7 +162,7 @@ impl SessionState {
             replacement: RwLock::default(),
             remembered: Remembered::default(),
             named: ByName::default(),
-            taken: Arc::default(),
+            numbers: Arc::default(),
             rejects: Arc::default(),
             cancel: CancelFlag::default(),
             progress: Arc::default(),
@@ -175,6 +193,33 @@ impl Session {
                 ..Attached::own(self.shared.clone())
             })
         })
+    }
+
+    /// What it has been told; `None` if it sees other databases, or if a thread that does not exist in this
+    /// forked process was about to change it.
+    pub(crate) fn settled(&self) -> Option<Settled> {
+        if !self.attached.try_read().is_ok_and(|attached| attached.is_empty()) {
+            return None;
+        }
+        Some(Settled {
+            settings: self.settings.try_lock().ok()?.clone(),
+            time_zone: *self.time_zone.try_lock().ok()?,
+            compression: *self.compression.try_lock().ok()?,
+            path: self.current.try_lock().ok()?.path.clone(),
+            lock_timeout: self.lock_timeout.load(Ordering::Relaxed),
+            rests: self.rests.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Tells a new session what another one has been told.
+    pub(crate) fn settle(&self, settled: Settled) {
+        let Settled { settings, time_zone, compression, path, lock_timeout, rests } = settled;
+        *self.settings.lock().expect("no panic while locked") = settings;
+        *self.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
+        self.lock_timeout.store(lock_timeout, Ordering::Relaxed);
+        self.rests.store(rests, Ordering::Relaxed);
+        self.set_time_zone(time_zone);
+        self.set_search_path(path);
     }
 
     // ---- databases ----------------------------------------------------------------------------------------
@@ -220,7 +265,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of their files.
-    pub(crate) fn refresh(&self) -> entasis_vector::Result<()> {
+    pub(crate) fn refresh(&self) -> Result<()> {
         self.own.shared.refresh()?;
         let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
         attached.iter().try_for_each(|other| other.shared.refresh())
@@ -330,36 +375,52 @@ impl Session {
         work(&Waiter { name, limit, is_interrupted: Some(&is_interrupted) })
     }
 
-    /// True if the host program has registered a relation of this name.
-    pub(crate) fn is_registered(&self, name: &str) -> bool {
+    /// The relation that the host program has registered under this name.
+    pub(crate) fn registered_as(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let registered = self.registered.read().expect("no panic while locked");
-        !registered.is_empty() && registered.contains_key(&name.to_lowercase())
+        if registered.is_empty() { None } else { registered.get(&name::fold(name)).cloned() }
+    }
+
+    /// True if the host program has registered relations.
+    pub(crate) fn has_registered(&self) -> bool {
+        !self.registered.read().expect("no panic while locked").is_empty()
     }
 
     /// Those of the given names that are tables and views, and the names of registered relations.
     pub(crate) fn names_of(&self, names: &CatalogVersion) -> Vec<String> {
         let shown = names.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)));
-        let mut names: Vec<String> = shown.map(|entry| entry.name().to_owned()).collect();
-        names.extend(self.registered.read().expect("no panic while locked").keys().cloned());
+        let mut names: Vec<String> = shown.map(Entry::shown_name).collect();
+        let registered = self.registered.read().expect("no panic while locked");
+        names.extend(registered.keys().map(|own| name::shown(&name::joined(name::MAIN, own))));
+        drop(registered);
         names.sort();
         names
     }
 
-    /// Makes a relation of the host program visible under `name`, before tables of that name.
+    /// Makes a relation of the host program visible under `name`, in queries before tables of that name.
     pub(crate) fn register(&self, name: &str, relation: Arc<dyn Relation>) {
-        self.registered.write().expect("no panic while locked").insert(name.to_lowercase(), relation);
+        self.registered.write().expect("no panic while locked").insert(name::fold(name), relation);
         self.forget_plans();
     }
 
     /// Undoes [`Session::register`]. True if there was such a relation.
     pub(crate) fn unregister(&self, name: &str) -> bool {
         self.forget_plans();
-        self.registered.write().expect("no panic while locked").remove(&name.to_lowercase()).is_some()
+        self.registered.write().expect("no panic while locked").remove(&name::fold(name)).is_some()
     }
 
     /// The current settings of the engine.
     pub(crate) fn settings(&self) -> Settings {
         self.settings.lock().expect("no panic while locked").clone()
+    }
+
+    /// The statement of a text, as [`Remembered::prepare`]. A long text takes much memory while it is parsed,
+    /// which counts as the statement's.
+    pub(crate) fn prepare(&self, sql: &str) -> Result<Result<Arc<Prepared>, Vec<Parsed>>> {
+        match sql.len() < LONG_TEXT {
+            true => self.remembered.prepare(sql),
+            false => within(Arc::new(self.context()), || self.remembered.prepare(sql)),
+        }
     }
 
     /// The progress of the running statement.
@@ -378,6 +439,7 @@ impl Session {
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
             pool: self.own.shared.workers.clone(),
+            overdrawn: Overdrawn::default(),
         }
     }
 }

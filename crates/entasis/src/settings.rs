@@ -326,6 +326,54 @@ fn find(name: &str) -> Result<&'static Setting> {
     })
 }
 
+/// Settings of PostgreSQL, DuckDB and SQLite that scripts set at their beginning, and that change no result:
+/// they are accepted, with a note. Those that would change one are errors.
+const OF_OTHERS: &[&str] = &[
+    // PostgreSQL: what pg_dump writes, and drivers.
+    "application_name",
+    "bytea_output",
+    "check_function_bodies",
+    "client_encoding",
+    "client_min_messages",
+    "default_table_access_method",
+    "default_tablespace",
+    "extra_float_digits",
+    "idle_in_transaction_session_timeout",
+    "jit",
+    "maintenance_work_mem",
+    "row_security",
+    "standard_conforming_strings",
+    "transaction_timeout",
+    "work_mem",
+    "xmloption",
+    // DuckDB.
+    "checkpoint_threshold",
+    "enable_object_cache",
+    "enable_progress_bar",
+    "enable_verification",
+    "preserve_insertion_order",
+    // SQLite.
+    "busy_timeout",
+    "cache_size",
+    "foreign_keys",
+    "journal_mode",
+    "locking_mode",
+    "mmap_size",
+    "page_size",
+    "temp_store",
+];
+
+/// The note for a setting of another system that is accepted and has no effect. One of our own is none of
+/// these.
+pub(crate) fn of_others(name: &str) -> Option<String> {
+    let is_it = |other: &&&str| other.eq_ignore_ascii_case(name);
+    OF_OTHERS
+        .iter()
+        .find(is_it)
+        .filter(|name| find(name).is_err())
+        .map(|name| format!("{name} is a setting of another system and has no effect here"))
+}
+
 /// `SET name = value`.
 pub(crate) fn set(session: &Session, name: &str, value: &str) -> Result<()> {
     (find(name)?.set)(session, value).map_err(|error| error.with_context(format!("SET {name}")))

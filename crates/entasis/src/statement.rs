@@ -45,7 +45,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             there.shared.checkpoint()?;
             Ok(Rows::empty())
         }
-        Statement::ShowTables { of } => databases::show_tables(session, work, of.as_deref()),
+        Statement::ShowTables { of, views } => databases::show_tables(session, work, of.as_deref(), views),
         Statement::ShowAllTables => databases::show_all_tables(session, work),
         Statement::Use { name } => databases::make_current(session, work, &name),
         Statement::ShowSettings => settings::show(session, None),
@@ -57,10 +57,16 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
                 Value::Float(_) => value.display(DataType::Float64).to_string(),
                 other => other.display(DataType::Int64).to_string(),
             };
+            if let Some(note) = settings::of_others(&name) {
+                return Ok(Rows::empty().with_note(Some(note)));
+            }
             settings::set(session, &name, &written)?;
             Ok(Rows::empty())
         }
         Statement::Reset { name } => {
+            if let Some(note) = settings::of_others(&name) {
+                return Ok(Rows::empty().with_note(Some(note)));
+            }
             settings::reset(session, &name)?;
             Ok(Rows::empty())
         }

@@ -24,7 +24,8 @@ impl Prepared {
     ) -> Result<Option<Statement>> {
         let catalog = &session.shared.catalog;
         let has_null = parameters.iter().any(|(value, _)| value.is_null());
-        if !self.parsed.is_of_rows() || has_null {
+        // Another run might have less stack.
+        if !self.parsed.is_of_rows() || has_null || entasis_sql::is_on_deep_stack() {
             return Ok(None);
         }
         // The state of the catalog in which these names are the newest.

@@ -62,8 +62,8 @@ pub(crate) struct Work {
     writing: Vec<Writing>,
     /// Claims about tables on which it relies.
     claims: Claims,
-    /// Number of claimed tables that must be unchanged at the commit.
-    fixed: usize,
+    /// Tables, with those of their indexes, whose rows others must not have changed at the commit.
+    fixed: Vec<Arc<Table>>,
     /// Indexes that were built from what it sees of their tables.
     built: Vec<CatchUp>,
     savepoints: Vec<(String, Mark)>,
@@ -163,11 +163,11 @@ impl Work {
             used: Vec::new(),
             writing: Vec::new(),
             claims: Claims::default(),
-            fixed: 0,
+            fixed: Vec::new(),
             built: Vec::new(),
             savepoints: Vec::new(),
             others: Vec::new(),
-            memory: Reservation::new(&shared.memory),
+            memory: Reservation::new(&shared.changes),
             uncharged: 0,
             cancel,
         }
@@ -239,14 +239,14 @@ impl Work {
             return Err(Error::input(text));
         }
         let Session { shared, id, database, .. } = session.clone();
-        let there = Attached { name: database, shared, owner: id, is_read_only: false };
+        let there = Attached { name: database, shared, owner: id, is_read_only: false, _user: None };
         self.other(&there);
         let at = self.others.iter().position(|other| other.database == there.name);
         let Some(at) = at else { return Err(Error::internal("a database was seen and is not")) };
         let Attached { name, shared, owner, .. } = there;
         let Other { names, mut rows, .. } = self.others.swap_remove(at);
         interrupt_by(&mut rows, &self.cancel);
-        self.memory = Reservation::new(&shared.memory);
+        self.memory = Reservation::new(&shared.changes);
         self.uncharged = 0;
         (self.shared, self.owner) = (shared, owner);
         self.base = names.clone();
@@ -373,7 +373,7 @@ impl Work {
     /// Records that the outcome relies on the rows of a table as they are seen, so that the commit fails if
     /// they have changed.
     pub(crate) fn relies_on(&mut self, entry: &Arc<TableEntry>) {
-        self.fixed += 1;
+        self.fixed.extend(all_tables(entry));
         self.claim(entry, |_| ());
     }
 
@@ -419,7 +419,7 @@ impl Work {
             number: self.rows.savepoint(),
             used: self.used.len(),
             claims: self.claims.mark(),
-            fixed: self.fixed,
+            fixed: self.fixed.len(),
             built: self.built.len(),
         }
     }
@@ -429,7 +429,7 @@ impl Work {
         self.names = to.names.clone();
         self.used.truncate(to.used);
         self.claims.roll_back(to.claims);
-        self.fixed = to.fixed;
+        self.fixed.truncate(to.fixed);
         self.built.truncate(to.built);
         self.rows.roll_back_to(to.number);
     }
@@ -570,7 +570,7 @@ impl Work {
 
     /// True if it has changed nothing but a few rows, so that its end takes negligible time.
     pub(crate) fn is_small(&self) -> bool {
-        let relies = self.fixed > 0 || self.claims.mark() != (0, 0) || !self.built.is_empty();
+        let relies = !self.fixed.is_empty() || self.claims.mark() != (0, 0) || !self.built.is_empty();
         self.base.is(&self.names) && !relies && self.rows.is_small()
     }
 
@@ -595,6 +595,9 @@ impl Work {
             // It is charged with others, and nothing more is written once that has failed.
             self.shared.may_write()?;
         }
+        // A commit that only makes small objects does not look at all those that there are.
+        let is_new = !self.base.is(&self.names) && self.rows.is_small();
+        let new = is_new.then(|| self.new_tables_bytes() + grown);
         let Work { shared, base, names, rows, used, claims, fixed, mut built, memory, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
@@ -613,10 +616,15 @@ impl Work {
             }
         }
         shared.publish(rows, (&base, &names), &used, waiter, |rows| {
-            if fixed > 0 || built.iter().any(|built| rows.is_changed(&built.entry.table)) {
+            // An index that was built beside changed rows cannot catch up with those of others.
+            let changed = built.iter().map(|built| &built.entry.table).filter(|table| rows.is_changed(table));
+            if fixed.iter().chain(changed).any(|table| rows.is_overtaken(table)) {
                 return Err(moved("a table that this one relied on"));
             }
             for built in &mut built {
+                if rows.is_changed(&built.entry.table) {
+                    continue;
+                }
                 let newest = rows.snapshot(&built.entry.table);
                 catch_up(built, newest, &mut interrupt)?;
             }
@@ -626,18 +634,27 @@ impl Work {
                 Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
             }
         })?;
-        if !base.is(&names) {
-            let (old, new) = changed_tables(&base, &names);
-            shared.left(old.into_values().filter(|table| !new.contains_key(&Arc::as_ptr(table))));
+        let left = match base.is(&names) {
+            true => Vec::new(),
+            false => {
+                let (mut old, new) = changed_tables(&base, &names);
+                old.retain(|table, _| !new.contains_key(table));
+                old.into_values().collect()
+            }
+        };
+        let has_left = !left.is_empty();
+        if has_left {
+            shared.left(left.into_iter());
         }
         // The memory that it takes was reserved, and is now charged to the tables.
         drop(memory);
-        let _ = match is_small {
-            true => {
+        let _ = match (is_small, new.filter(|_| !has_left)) {
+            (true, _) => {
                 shared.wrote(grown);
                 shared.may_write()
             }
-            false => shared.charge_tables(),
+            (false, Some(bytes)) => shared.charge_new(bytes),
+            (false, None) => shared.charge_tables(),
         };
         shared.wake_upkeep();
         Ok(())

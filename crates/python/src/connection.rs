@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Opens a database: a file, or `:memory:`. Options are `threads` and `memory_limit`, as in SQL's `SET`, and
-/// `read_only=True`, which opens a file that another process may be writing to.
+/// `read_only=True`, which opens a file that another process may be writing to, and `allow_missing_log=True`,
+/// which opens the last checkpoint of a file whose log is lost.
 #[pyfunction]
 #[pyo3(signature = (database=None, **config))]
 pub fn connect(
@@ -91,8 +92,9 @@ impl Connection {
     #[pyo3(signature = (query, parameters=None))]
     fn sql(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
         let arguments = self.session.arguments(query, parameters)?;
-        let query = query.to_owned();
-        self.session.run(py, move |connection| connection.query_with(&query, &arguments)).map(Relation::new)
+        let text = query.to_owned();
+        let rows = self.session.run(py, move |connection| connection.query_with(&text, &arguments))?;
+        Ok(Relation::new(rows, query, self.session.clone()))
     }
 
     /// Makes a pandas, polars or Arrow object available as a table called `name`. Its data are not copied.
@@ -112,7 +114,7 @@ impl Connection {
         Ok(self.session.connection()?.tables())
     }
 
-    /// Cancels the running statement; called from another thread.
+    /// Cancels the running statement, or a `fetchall`; called from another thread.
     fn interrupt(&self) {
         self.session.interrupt();
     }

@@ -2,8 +2,9 @@
 
 use crate::arrow::{self, FrameStream};
 use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised};
+use crate::fetch::{self, Fetch};
 use crate::run::Session;
-use crate::{show, values};
+use crate::show;
 use entasis::Rows;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -11,54 +12,6 @@ use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A result and how much of it has been fetched.
-struct Fetch {
-    rows: Arc<Rows>,
-    /// The next row: its chunk, and its index there.
-    next: (usize, usize),
-}
-
-impl Fetch {
-    fn new(rows: Rows) -> Fetch {
-        Fetch { rows: Arc::new(rows), next: (0, 0) }
-    }
-
-    fn one<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        if let Some(row) = self.rows.single_row() {
-            if std::mem::replace(&mut self.next, (1, 0)) != (0, 0) {
-                return Ok(None);
-            }
-            let cells = row.iter().zip(self.rows.schema());
-            let cells: PyResult<Vec<_>> =
-                cells.map(|(value, field)| values::to_python(py, value, field.ty)).collect();
-            return PyTuple::new(py, cells?).map(Some);
-        }
-        while let Some(chunk) = self.rows.chunks().get(self.next.0) {
-            let row = self.next.1;
-            if row < chunk.len() {
-                self.next.1 += 1;
-                let schema = self.rows.schema().iter().enumerate();
-                let cells: PyResult<Vec<_>> = schema
-                    .map(|(c, field)| values::to_python(py, &chunk.value(row, c, field.ty), field.ty))
-                    .collect();
-                return PyTuple::new(py, cells?).map(Some);
-            }
-            self.next = (self.next.0 + 1, 0);
-        }
-        Ok(None)
-    }
-
-    fn many<'py>(&mut self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        while list.len() < limit
-            && let Some(row) = self.one(py)?
-        {
-            list.append(row)?;
-        }
-        Ok(list)
-    }
-}
 
 /// DB-API's `description`: name, type and five unknowns for each column; `None` for statements without a
 /// result.
@@ -196,6 +149,13 @@ impl Cursor {
     }
 }
 
+/// A number of rows to fetch.
+fn count(size: i64) -> PyResult<usize> {
+    usize::try_from(size).map_err(|_| {
+        InterfaceError::new_err(format!("{size} is not a number of rows; fetchall() fetches all of them"))
+    })
+}
+
 fn no_result() -> PyErr {
     InterfaceError::new_err("there are no rows to fetch: no query has been run")
 }
@@ -231,14 +191,14 @@ impl Cursor {
 
     /// Fetches the next `size` rows; the default is `arraysize`.
     #[pyo3(signature = (size=None))]
-    fn fetchmany<'py>(&self, py: Python<'py>, size: Option<usize>) -> PyResult<Bound<'py, PyList>> {
-        let size = size.unwrap_or_else(|| self.arraysize());
-        self.fetching(|fetch| fetch.many(py, size))
+    fn fetchmany<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
+        let size = size.map_or_else(|| Ok(self.arraysize()), count)?;
+        fetch::many(py, &self.session, size, &|with| self.fetching(with))
     }
 
     /// Fetches all remaining rows.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.fetching(|fetch| fetch.many(py, usize::MAX))
+        fetch::many(py, &self.session, usize::MAX, &|with| self.fetching(with))
     }
 
     /// Returns the whole result as a pyarrow table.
@@ -292,8 +252,9 @@ impl Cursor {
     }
 
     #[setter]
-    fn set_arraysize(&self, size: usize) {
-        self.size.store(size, Ordering::Relaxed);
+    fn set_arraysize(&self, size: i64) -> PyResult<()> {
+        self.size.store(count(size)?, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The connection of this cursor.
@@ -341,13 +302,25 @@ impl Cursor {
 pub struct Relation {
     rows: Arc<Rows>,
     fetch: Mutex<Fetch>,
+    session: Arc<Session>,
+    /// Whether its rows are the lines of a text, such as a plan.
+    is_text: bool,
 }
 
 impl Relation {
-    /// A relation of `rows`.
-    pub fn new(rows: Rows) -> Relation {
+    /// The relation that `query` gave, run by `session`.
+    pub fn new(rows: Rows, query: &str, session: Arc<Session>) -> Relation {
         let fetch = Fetch::new(rows);
-        Relation { rows: fetch.rows.clone(), fetch: Mutex::new(fetch) }
+        let is_text = fetch.rows.schema().len() == 1 && show::is_explain(query);
+        Relation { rows: fetch.rows.clone(), fetch: Mutex::new(fetch), session, is_text }
+    }
+
+    fn many<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
+        fetch::many(py, &self.session, size, &|with| with(&mut self.fetch()))
+    }
+
+    fn shown(&self) -> String {
+        if self.is_text { show::lines(&self.rows) } else { show::table(&self.rows) }
     }
 
     fn fetch(&self) -> MutexGuard<'_, Fetch> {
@@ -388,13 +361,13 @@ impl Relation {
 
     /// Fetches the next `size` rows.
     #[pyo3(signature = (size=1))]
-    fn fetchmany<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
-        self.fetch().many(py, size)
+    fn fetchmany<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyList>> {
+        self.many(py, count(size)?)
     }
 
     /// Fetches all remaining rows.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.fetch().many(py, usize::MAX)
+        self.many(py, usize::MAX)
     }
 
     /// Returns the result as a pyarrow table.
@@ -428,14 +401,34 @@ impl Relation {
     /// Prints the first and last rows.
     fn show(&self, py: Python<'_>) -> PyResult<()> {
         let print = py.import("builtins")?.getattr("print")?;
-        print.call1((show::table(&self.rows),)).map(drop)
+        print.call1((self.shown(),)).map(drop)
     }
 
     fn __len__(&self) -> usize {
         self.rows.rows() as usize
     }
 
+    /// Iterates over all rows, whatever has been fetched.
+    fn __iter__(&self) -> RowIterator {
+        RowIterator(Mutex::new(Fetch::of(self.rows.clone())))
+    }
+
     fn __repr__(&self) -> String {
-        show::table(&self.rows)
+        self.shown()
+    }
+}
+
+/// The rows of a relation, one after the other.
+#[pyclass(frozen, module = "entasis")]
+pub struct RowIterator(Mutex<Fetch>);
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).one(py)
     }
 }

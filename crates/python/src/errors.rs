@@ -5,6 +5,7 @@ use entasis_vector::{Error as Failure, ErrorKind};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyWarning};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 create_exception!(entasis, Warning, PyWarning, "Something worth knowing. Entasis raises none today.");
 create_exception!(entasis, Error, PyException, "Any error of Entasis.");
@@ -30,6 +31,27 @@ create_exception!(entasis, NotSupportedError, DatabaseError, "Entasis does not d
 
 /// The attribute of exceptions that contains the SQLSTATE, with PostgreSQL's codes.
 const SQLSTATE: &str = "sqlstate";
+
+/// Gives a class the exceptions as attributes, as DB-API suggests: `except con.IntegrityError`.
+pub fn add_to_class(class: &Bound<'_, PyType>) -> PyResult<()> {
+    let py = class.py();
+    for exception in [
+        py.get_type::<Warning>(),
+        py.get_type::<Error>(),
+        py.get_type::<InterfaceError>(),
+        py.get_type::<DatabaseError>(),
+        py.get_type::<DataError>(),
+        py.get_type::<OperationalError>(),
+        py.get_type::<ConflictError>(),
+        py.get_type::<IntegrityError>(),
+        py.get_type::<InternalError>(),
+        py.get_type::<ProgrammingError>(),
+        py.get_type::<NotSupportedError>(),
+    ] {
+        class.setattr(exception.name()?, &exception)?;
+    }
+    Ok(())
+}
 
 /// Adds the exceptions to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `connection` | `Connection`: runs SQL, registers objects |
 //! | `cursor` | `Cursor` and `Relation`: results, row by row or whole |
+//! | `fetch` | rows on their way to tuples, part by part |
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
 //! | `scan` | names that the catalog does not have: variables of the caller |
 //! | `tables` | which objects are tables |
@@ -20,6 +21,7 @@ mod arrow;
 mod connection;
 mod cursor;
 mod errors;
+mod fetch;
 mod readers;
 mod run;
 mod runner;
@@ -38,5 +40,6 @@ fn _entasis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cursor::Cursor>()?;
     module.add_class::<cursor::Relation>()?;
     module.add_function(wrap_pyfunction!(connection::connect, module)?)?;
+    errors::add_to_class(&module.py().get_type::<connection::Connection>())?;
     errors::add_to(module)
 }

@@ -4,6 +4,11 @@
 //! on another thread ([`crate::runner`]), while the calling thread waits without the GIL and checks for
 //! signals fifty times a second. A signal whose handler raises (`KeyboardInterrupt`) cancels the statement;
 //! the exception propagates once the statement has stopped.
+//!
+//! A process that was forked inherits sessions, and cannot use them: the threads behind them do not exist
+//! there, and the database is its parent's. It may take them over when the parent is gone or has closed the
+//! database ([`Connection::taken_over`]); until then every statement is refused. What it has inherited it
+//! never frees.
 
 use crate::errors::raised;
 use crate::runner::Runner;
@@ -14,6 +19,7 @@ use entasis_vector::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,44 +30,85 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A connection with the state that its users in Python share.
 pub struct Session {
     /// `None` after it was closed.
-    connection: Mutex<Option<Arc<Connection>>>,
+    live: Mutex<Option<Arc<Live>>>,
+    /// How often `interrupt` was called.
+    interrupts: AtomicU64,
+}
+
+/// A connection in one process.
+struct Live {
+    connection: Arc<Connection>,
     scope: Arc<Scope>,
     /// Held by the running statement: only one runs at a time.
     turn: Arc<Mutex<()>>,
     runner: Runner,
 }
 
-impl Session {
-    /// A session on `connection`, whose statements may name variables of their callers.
-    pub fn new(connection: Connection) -> Session {
+impl Live {
+    fn new(connection: Connection) -> Arc<Live> {
         let scope = Arc::new(Scope::default());
         let asked = scope.clone();
         connection.set_replacement(Some(Arc::new(move |name| asked.find(name))));
-        let connection = Mutex::new(Some(Arc::new(connection)));
-        Session { connection, scope, turn: Arc::default(), runner: Runner::default() }
+        Arc::new(Live {
+            connection: Arc::new(connection),
+            scope,
+            turn: Arc::default(),
+            runner: Runner::default(),
+        })
+    }
+
+    /// Frees it, unless it was inherited.
+    fn end(self: Arc<Live>) {
+        if self.connection.is_elsewhere() {
+            std::mem::forget(self);
+        }
+    }
+}
+
+impl Session {
+    /// A session on `connection`, whose statements may name variables of their callers.
+    pub fn new(connection: Connection) -> Session {
+        Session { live: Mutex::new(Some(Live::new(connection))), interrupts: AtomicU64::new(0) }
     }
 
     /// The connection.
     ///
     /// # Errors
-    /// If it has been closed.
+    /// If it has been closed, or belongs to another process.
     pub fn connection(&self) -> PyResult<Arc<Connection>> {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        connection.ok_or_else(|| crate::errors::ProgrammingError::new_err("the connection is closed"))
+        Ok(self.live()?.connection.clone())
+    }
+
+    fn live(&self) -> PyResult<Arc<Live>> {
+        let mut place = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(live) = &*place else {
+            return Err(crate::errors::ProgrammingError::new_err("the connection is closed"));
+        };
+        if live.connection.is_elsewhere() {
+            let taken = Live::new(live.connection.taken_over().map_err(|error| raised(&error))?);
+            place.replace(taken).into_iter().for_each(Live::end);
+        }
+        place.clone().ok_or_else(|| crate::errors::ProgrammingError::new_err("the connection is closed"))
     }
 
     /// Closes the connection: no more statements can run. The database is closed with its last connection, so
     /// its file may be opened again when this returns, unless a statement is still running.
     pub fn close(&self, py: Python<'_>) {
-        let gone = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let gone = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Dropping the last connection writes a checkpoint.
-        py.detach(|| drop(gone));
+        py.detach(|| gone.into_iter().for_each(Live::end));
     }
 
-    /// Stops the running statement.
+    /// Stops the running statement, and rows that are being fetched.
     pub fn interrupt(&self) {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        connection.iter().for_each(|connection| connection.cancel_flag().raise());
+        self.interrupts.fetch_add(1, Ordering::Relaxed);
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        live.iter().for_each(|live| live.connection.cancel_flag().raise());
+    }
+
+    /// How often it was interrupted.
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts.load(Ordering::Relaxed)
     }
 
     /// The arguments for the parameters of a statement: given as a sequence in order, or as a dict by name.
@@ -118,11 +165,11 @@ impl Session {
         sql: &str,
         arguments: &Arguments,
     ) -> PyResult<Option<entasis::Rows>> {
-        let connection = self.connection()?;
+        let live = self.live()?;
         let Arguments::Values(parameters) = arguments else { return Ok(None) };
         let result = py.detach(|| {
-            let Ok(_turn) = self.turn.try_lock() else { return Ok(None) };
-            connection.query_at_once(sql, parameters)
+            let Ok(_turn) = live.turn.try_lock() else { return Ok(None) };
+            live.connection.query_at_once(sql, parameters)
         });
         result.map_err(|error| raised(&error))
     }
@@ -151,9 +198,10 @@ impl Session {
         py: Python<'_>,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let connection = self.connection()?;
+        let live = self.live()?;
+        let connection = live.connection.clone();
         let frame = py.import("sys")?.call_method0("_getframe").ok().map(Bound::unbind);
-        let (turn, scope) = (self.turn.clone(), self.scope.clone());
+        let (turn, scope) = (live.turn.clone(), live.scope.clone());
         let (answer, wait) = channel();
         let statement = move || {
             let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,7 +216,7 @@ impl Session {
         };
         let (result, signal) = py.detach(move || {
             let mut signal: Option<PyErr> = None;
-            if let Err(error) = self.runner.run(statement) {
+            if let Err(error) = live.runner.run(statement) {
                 return ((Err(Error::io("starting a thread", &error)), None), None);
             }
             loop {
@@ -192,5 +240,12 @@ impl Session {
             ((Err(_), Some(error)), None) => Err(error),
             ((Err(error), None), None) => Err(raised(&error)),
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let live = self.live.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        live.into_iter().for_each(Live::end);
     }
 }

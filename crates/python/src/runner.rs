@@ -4,7 +4,7 @@
 //! does, and each came without the memory that the last one had used. It ends when there was nothing to do
 //! for a while, so that sessions at rest keep neither a thread nor its memory.
 //!
-//! A process that has been forked has the session and not its thread: it starts one of its own.
+//! A process that has been forked has the session and not its thread: nothing may be asked of it there.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
@@ -22,13 +22,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// The thread, if there is one.
 #[derive(Default)]
-pub struct Runner(Arc<Mutex<Option<Thread>>>);
-
-struct Thread {
-    /// The process that it is of.
-    process: u32,
-    jobs: Sender<Job>,
-}
+pub struct Runner(Arc<Mutex<Option<Sender<Job>>>>);
 
 impl Runner {
     /// Does `job` on the thread, after all that was given before.
@@ -38,9 +32,7 @@ impl Runner {
     pub fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut thread = lock(&self.0);
         let mut job: Job = Box::new(job);
-        if let Some(Thread { process, jobs }) = &*thread
-            && *process == std::process::id()
-        {
+        if let Some(jobs) = &*thread {
             match jobs.send(job) {
                 Ok(()) => return Ok(()),
                 // It ended with a panic.
@@ -54,7 +46,7 @@ impl Runner {
             job();
             work(&next, &own);
         })?;
-        *thread = Some(Thread { process: std::process::id(), jobs });
+        *thread = Some(jobs);
         Ok(())
     }
 }
@@ -65,12 +57,12 @@ impl Drop for Runner {
     }
 }
 
-fn lock(thread: &Mutex<Option<Thread>>) -> MutexGuard<'_, Option<Thread>> {
+fn lock(thread: &Mutex<Option<Sender<Job>>>) -> MutexGuard<'_, Option<Sender<Job>>> {
     thread.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does jobs until there are none for a while, or the session is gone.
-fn work(jobs: &Receiver<Job>, own: &Mutex<Option<Thread>>) {
+fn work(jobs: &Receiver<Job>, own: &Mutex<Option<Sender<Job>>>) {
     loop {
         match jobs.recv_timeout(REST) {
             Ok(job) => job(),

@@ -1,6 +1,7 @@
-//! A result as text, for `show()` and for notebooks and prompts: a box with the first and last rows.
+//! A result as text, for `show()` and for notebooks and prompts: a box with the first and last rows. What
+//! `EXPLAIN` says is shown whole, as lines.
 
-use entasis::Rows;
+use entasis::{DataType, Rows};
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -10,6 +11,26 @@ const ROWS: usize = 20;
 const COLUMNS: usize = 12;
 /// Maximum width of a cell.
 const WIDTH: usize = 32;
+
+/// True if `query` is an `EXPLAIN`, by its first word.
+pub fn is_explain(query: &str) -> bool {
+    let word = query.split_whitespace().next().unwrap_or_default();
+    word.eq_ignore_ascii_case("explain")
+}
+
+/// The values of the first column, a line each.
+pub fn lines(rows: &Rows) -> String {
+    let mut text = String::new();
+    for chunk in rows.chunks() {
+        for row in 0..chunk.len() {
+            let line = chunk.value(row, 0, DataType::Varchar).display(DataType::Varchar).to_string();
+            text += line.trim_end();
+            text.push('\n');
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
 
 /// The box, and a line with the number of rows.
 pub fn table(rows: &Rows) -> String {

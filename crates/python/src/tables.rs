@@ -33,7 +33,18 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
         ("pandas", "DataFrame") => {
             Some(stream(&frames(object.py(), "pandas")?.call_method1("from_pandas", (object,))?)?)
         }
-        ("pandas" | "polars", "Series") => None,
+        ("pandas", "Series") => {
+            Some(stream(&frames(object.py(), "pandas")?.call_method1("from_series", (object,))?)?)
+        }
+        ("polars", "Series") => Some(polars(&object.call_method0("to_frame")?)?),
+        ("numpy", "ndarray") => {
+            let arrays = frames(object.py(), "numpy")?.call_method1("from_array", (object, name))?;
+            if arrays.is_none() { None } else { Some(stream(&arrays)?) }
+        }
+        ("builtins", "dict") if !object.is_empty()? => {
+            let columns = object.py().import("entasis._frames")?.call_method1("from_dict", (object,))?;
+            if columns.is_none() { None } else { Some(stream(&columns)?) }
+        }
         ("polars", "DataFrame") => Some(polars(object)?),
         ("polars", "LazyFrame") => Some(polars(&object.call_method0("collect")?)?),
         _ if readers::is_reader(object, library)? => {
@@ -57,8 +68,8 @@ pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relat
         None => {
             let class = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
             Err(PyTypeError::new_err(format!(
-                "'{class}' is not a table: pandas and polars data frames, pyarrow tables and other objects with \
-                 __arrow_c_stream__ are"
+                "'{class}' is not a table: pandas and polars data frames and series, pyarrow tables, other objects \
+                 with __arrow_c_stream__, arrays of numpy and dicts of arrays are"
             )))
         }
     }

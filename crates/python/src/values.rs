@@ -30,6 +30,8 @@ static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// The most digits of a DECIMAL.
 const DIGITS: usize = 38;
+/// The most days of a `timedelta`.
+const MOST_DAYS: i32 = 999_999_999;
 
 /// A value with its type, as a parameter of a statement.
 type Parameter = (Value, DataType);
@@ -78,7 +80,7 @@ pub fn named(given: &Bound<'_, PyMapping>, names: &[String]) -> PyResult<Argumen
         let Ok(name) = name.extract::<String>() else {
             return Err(InterfaceError::new_err(format!("the name of a parameter is a str, not {name}")));
         };
-        let index = names.iter().position(|own| *own == name.to_lowercase()).ok_or_else(|| {
+        let index = names.iter().position(|own| *own == name.to_ascii_lowercase()).ok_or_else(|| {
             let has = match names {
                 [] => "it has none with names".to_owned(),
                 names => format!("it has {}", names.join(", ")),
@@ -283,10 +285,16 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             _ => PyBytes::new(py, v).into_any(),
         },
         Value::Interval(v) => {
-            let days = v.days.saturating_add(v.months.saturating_mul(30));
-            let (rest, micros) = (v.micros.rem_euclid(MICROS_PER_DAY), v.micros.div_euclid(MICROS_PER_DAY));
-            let days = days.saturating_add(micros as i32);
-            PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, true)?.into_any()
+            let rest = v.micros.rem_euclid(MICROS_PER_DAY);
+            let days = i64::from(v.days) + i64::from(v.months) * 30 + v.micros.div_euclid(MICROS_PER_DAY);
+            // Like dates, spans that Python does not have become text.
+            match i32::try_from(days).ok().filter(|days| days.abs() <= MOST_DAYS) {
+                Some(days) => {
+                    PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, true)?
+                        .into_any()
+                }
+                None => text(py, value, ty),
+            }
         }
         Value::Integer(v) => match ty {
             // HUGEINT, and the type of a sum of BIGINTs.

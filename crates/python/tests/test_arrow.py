@@ -377,3 +377,48 @@ def test_files(con, flights):
     )
     assert flights_by_carrier.fetchone() == ("UA", 58665)
     assert con.sql(f"SELECT count(*) FROM '{flights}/airlines.csv'").fetchone() == (16,)
+
+
+def test_series_arrays_and_dicts_are_tables(con):
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    named = pandas.Series([1, 2, 3], name="v")  # noqa: F841
+    unnamed = pandas.Series([1.5, None])  # noqa: F841
+    other = polars.Series("w", [4, 5])  # noqa: F841
+    array = numpy.array([[1, 2], [3, 4]])  # noqa: F841
+    record = numpy.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")])  # noqa: F841
+    columns = {"x": numpy.array([1, 2]), "y": [0.5, 1.5], "z": named[:2]}  # noqa: F841
+    for query, row in [
+        ("SELECT sum(v) FROM named", (6,)),
+        ("SELECT count(*), sum(column0) FROM unnamed", (2, 1.5)),
+        ("SELECT sum(w) FROM other", (9,)),
+        ("SELECT sum(column0), sum(column1) FROM array", (4, 6)),
+        ("SELECT a, b FROM record", (1, 2.5)),
+        ("SELECT sum(x), sum(y), sum(z) FROM columns", (3, 2.0, 3)),
+    ]:
+        assert con.execute(query).fetchone() == row, query
+    con.register("r", {"x": [1, 2]})
+    assert con.execute("SELECT sum(x) FROM r").fetchone() == (3,)
+
+
+def test_other_dicts_and_arrays_are_no_tables(con):
+    numpy = pytest.importorskip("numpy")
+    scalar, texts, empty, cube = numpy.array(1), {"a": "b"}, {}, numpy.zeros((1, 1, 1))  # noqa: F841
+    for name in ["scalar", "texts", "empty", "cube"]:
+        with pytest.raises(entasis.ProgrammingError, match=name):
+            con.execute(f"SELECT * FROM {name}")
+
+
+def test_a_map_of_parquet_is_named(con, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    maps = pyarrow.array([[("a", 1)], []], pyarrow.map_(pyarrow.string(), pyarrow.int32()))
+    path = tmp_path / "m.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "mp": maps}), path)
+    for wanted in ["mp", "mp['a']", "len(mp)", "mp.a"]:
+        with pytest.raises(entasis.Error, match='(?is)column "mp".*map|map.*column "mp"'):
+            con.execute(f"SELECT id, {wanted} FROM '{path}'")
+        with pytest.raises(entasis.Error, match='(?is)column "mp".*map|map.*column "mp"'):
+            con.execute(f"SELECT id, {wanted} FROM read_parquet('{path}')")
+    assert con.execute(f"SELECT sum(id) FROM '{path}'").fetchone() == (3,)

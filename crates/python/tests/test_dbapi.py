@@ -145,6 +145,42 @@ def test_parameters_by_name(con):
     ]
 
 
+def test_each_mark_of_a_script_is_a_parameter_of_its_own(con):
+    con.execute("CREATE TABLE marks (a INTEGER, b INTEGER)")
+    script = "INSERT INTO marks VALUES (?, ?); SELECT 'none'; SELECT a FROM marks WHERE b = ?"
+    assert con.execute(script, (1, 2, 2)).fetchall() == [(1,)]
+    for wrong in [(1,), (1, 2), (1, 2, 3, 4)]:
+        with pytest.raises(entasis.Error):
+            con.execute(script, wrong)
+    assert con.execute("SELECT count(*) FROM marks").fetchone() == (1,)
+
+
+def test_registered_frames_hide_tables_from_queries_only(con, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = str(tmp_path / "shadow.db")
+    changes = [
+        "ALTER TABLE s ADD COLUMN q INT DEFAULT 5",
+        "ALTER TABLE main.s ALTER COLUMN v TYPE VARCHAR",
+        "CREATE INDEX i ON s (v)",
+        "UPDATE s SET v = v WHERE v + 0 = 777",
+        "DELETE FROM s WHERE EXISTS (SELECT 1 FROM s x WHERE x.v = 777)",
+    ]
+    for change in changes:
+        with entasis.connect(path) as connection:
+            connection.execute("CREATE OR REPLACE TABLE s (k INT PRIMARY KEY, v INT)")
+            connection.execute("INSERT INTO s VALUES (1, 1), (2, 2)")
+            connection.register("s", pandas.DataFrame({"k": [1], "v": [777]}))
+            try:
+                connection.execute(change)
+            except entasis.Error:
+                pass
+            assert connection.execute("SELECT k, v FROM s").fetchall() == [(1, 777)]
+            assert connection.execute("SELECT k FROM main.s ORDER BY k").fetchall() == [(1,), (2,)]
+        with entasis.connect(path) as connection:
+            kept = connection.execute("SELECT k, v::INT FROM s ORDER BY k").fetchall()
+            assert kept == [(1, 1), (2, 2)], change
+
+
 def test_wrong_parameters_by_name_are_refused(con):
     for statement, parameters, text in [
         ("SELECT $a", {"b": 1}, "no parameter b: it has a"),
@@ -406,3 +442,73 @@ def test_a_session_is_closed_with_its_thread_running(tmp_path):
         # The file is free as soon as the session is closed.
         with entasis.connect(path) as again:
             assert again.execute("SELECT sum(i) FROM t").fetchone() == (4950,)
+
+
+def test_exceptions_are_attributes_of_connections(con):
+    for name in ["Warning", "Error", "InterfaceError", "DatabaseError", "DataError", "OperationalError"]:
+        assert getattr(con, name) is getattr(entasis, name)
+    for name in ["ConflictError", "IntegrityError", "InternalError", "ProgrammingError", "NotSupportedError"]:
+        assert getattr(con, name) is getattr(entasis, name)
+
+
+def test_a_negative_number_of_rows_is_refused(con):
+    cursor = con.execute("SELECT 1")
+    for fetch in [cursor.fetchmany, con.sql("SELECT 1").fetchmany]:
+        with pytest.raises(entasis.InterfaceError, match="fetchall"):
+            fetch(-1)
+    with pytest.raises(entasis.InterfaceError):
+        cursor.arraysize = -1
+    assert cursor.fetchmany(0) == [] and cursor.fetchall() == [(1,)]
+
+
+def test_intervals_longer_than_a_timedelta_are_text(con):
+    for text in ["999999999 days", "-999999999 days"]:
+        value = con.execute(f"SELECT INTERVAL '{text}'").fetchone()[0]
+        assert value == datetime.timedelta(days=int(text.split()[0]))
+    for text in ["1000000000 days", "100000000 months", "-100000000 years"]:
+        value = con.execute(f"SELECT INTERVAL '{text}'").fetchone()[0]
+        assert isinstance(value, str) and con.execute(f"SELECT '{value}'::INTERVAL = INTERVAL '{text}'").fetchone()[0]
+
+
+def test_relations_iterate_from_their_first_row_each_time(con):
+    relation = con.sql("SELECT i FROM range(5000) r(i)")
+    assert relation.fetchone() == (0,)
+    assert [i for (i,) in relation] == list(range(5000)) == [i for (i,) in relation]
+    assert relation.fetchone() == (1,)
+    assert list(con.sql("SELECT 1 WHERE false")) == []
+    con.execute("CREATE TABLE k (id INTEGER PRIMARY KEY)")
+    con.execute("INSERT INTO k VALUES (7)")
+    assert list(con.sql("SELECT id FROM k WHERE id = ?", [7])) == [(7,)]
+
+
+def test_plans_are_shown_whole(con):
+    condition = " AND ".join(f"i <> {n}" for n in range(30))
+    relation = con.sql(f"EXPLAIN SELECT i FROM range(10) r(i) WHERE {condition}")
+    assert repr(relation).split("\n") == [line.rstrip() for (line,) in relation]
+    assert "…" not in repr(relation)
+
+
+def test_a_name_for_a_database_in_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(entasis.NotSupportedError, match=":memory:x"):
+        entasis.connect(":memory:x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_other_programs_are_known(tmp_path):
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE t (a)")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    for name, hint in [("other.db", "SQLite"), ("t.csv", "read_csv")]:
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(entasis.ProgrammingError, match=hint):
+            entasis.connect(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_script_of_many_statements_runs(con):
+    # Texts of which each is found by its place in one long line.
+    values = "".join(f"INSERT INTO e VALUES ('é', {i});" for i in range(2000))
+    assert con.execute(f"CREATE TABLE e (s VARCHAR, x INT);{values}SELECT count(*), sum(x) FROM e").fetchone() == (2000, 1999000)

@@ -60,3 +60,63 @@ def test_other_threads_run_meanwhile(con):
     stop.set()
     thread.join()
     assert len(ticks) > 10
+
+
+def test_a_fetch_lets_others_run_and_can_be_interrupted():
+    connection = entasis.connect()
+    cursor = connection.execute("SELECT range, range + 1 FROM range(1000000)")
+    begun = threading.Event()
+    seen = []
+
+    def other():
+        begun.wait()
+        # This thread gets on only if the fetch lets it.
+        seen.append(sum(range(1000)))
+        connection.interrupt()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.set()
+    with pytest.raises(entasis.OperationalError, match="cancelled|interrupted"):
+        cursor.fetchall()
+    thread.join()
+    assert seen == [499500]
+    # Nothing is lost: the rows are fetched from where that fetch began.
+    rows = cursor.fetchall()
+    assert len(rows) == 1000000 and rows[0] == (0, 1)
+
+
+def test_an_interrupt_before_a_fetch_does_not_stop_it():
+    connection = entasis.connect()
+    cursor = connection.execute("SELECT range FROM range(20000)")
+    connection.interrupt()
+    assert len(cursor.fetchall()) == 20000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_ends_a_fetch():
+    cursor = entasis.connect().execute("SELECT range, range + 1 FROM range(3000000)")
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cursor.fetchall()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # It ended the fetch, rather than what came behind.
+    assert cursor.fetchone() == (0, 1)
+
+
+def test_a_relation_is_interrupted_too():
+    connection = entasis.connect()
+    relation = connection.sql("SELECT range FROM range(1000000)")
+    thread = threading.Thread(target=connection.interrupt)
+    thread.start()
+    # Whether it comes before or meanwhile, all rows are there afterwards.
+    try:
+        rows = relation.fetchall()
+    except entasis.OperationalError:
+        rows = relation.fetchall()
+    thread.join()
+    assert len(rows) == 1000000

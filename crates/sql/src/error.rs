@@ -41,6 +41,11 @@ fn translate(error: DataFusionError) -> Error {
         },
         DataFusionError::ArrowError(inner, _) => entasis_arrow::arrow_error(*inner),
         DataFusionError::NotImplemented(message) => Error::not_supported(clean(&message)),
+        // The binder asserts it.
+        DataFusionError::Internal(message) if message.contains("struct_allowed") => {
+            let error = Error::input("unnest of a STRUCT is only allowed as an item of the select list");
+            error.with_hint("value.field takes a field; unnest takes lists apart")
+        }
         DataFusionError::Internal(message) => match no_signature(&message) {
             Some(error) => error,
             None => Error::internal(clean(&message)),
@@ -161,10 +166,10 @@ fn reworded(message: &str) -> Option<String> {
         // The columns by which a change finds its rows are next to its values.
         if column.contains("entasis:") {
             return Some(
-                "an aggregate cannot stand in the values of a change, but in a subquery with a FROM of its own".into(),
+                "an aggregate cannot appear in the values of a change, only in a subquery with a FROM of its own".into(),
             );
         }
-        return Some(format!("the column {column} must stand in GROUP BY or in an aggregate function"));
+        return Some(format!("the column {column} must appear in GROUP BY or in an aggregate function"));
     }
     if let Some(rest) = message.strip_prefix("Incompatible inputs for Union: Previous inputs were of type ") {
         let (before, rest) = rest.split_once(", but got incompatible type ")?;
@@ -252,7 +257,7 @@ mod tests {
                 .into(),
         );
         let text = from_datafusion(error).to_string();
-        assert_eq!(text, "Error: the column t.a must stand in GROUP BY or in an aggregate function");
+        assert_eq!(text, "Error: the column t.a must appear in GROUP BY or in an aggregate function");
         let own = DataFusionError::External(Box::new(Error::not_supported("window functions")));
         assert_eq!(from_datafusion(own.context("x")).kind(), ErrorKind::NotSupported);
     }

@@ -49,6 +49,9 @@ pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
 /// Separates the columns of a query of a `WITH` from those of its key.
 pub(crate) const KEY: &str = "\u{1}key";
 
+/// The schema of relations that the host program has registered.
+pub(crate) const REGISTERED: &str = "\u{1}registered";
+
 // ---- through the binder -----------------------------------------------------------------------------------
 
 /// The name of [`Kind::Exact`](crate::functions::native::Kind::Exact).
@@ -61,7 +64,7 @@ pub(crate) const NEAREST: &str = "\u{1}asof";
 /// The table alias under which a set operation passes through the binder.
 pub(crate) fn set_marker(kind: SetKind, all: bool) -> String {
     // In lower case, because the rewriter folds every name.
-    format!("{MARK}{kind:?} {all}").to_lowercase()
+    format!("{MARK}{kind:?} {all}").to_ascii_lowercase()
 }
 
 /// The set operation of a table alias, and whether it is `ALL`.

@@ -51,10 +51,11 @@ mod tests;
 
 pub use environment::{Argument, Catalog, Sequence, Session, TimeZone, clock};
 pub use expressions::fold::convert;
+pub use functions::catalog::FunctionEntry;
 pub use names::nearest;
 pub use statements::{
-    Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, ROW_ID, Referring, Repeated,
-    SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,
+    Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
+    Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,
 };
 pub use syntax::commands::quoted;
 pub use syntax::complete::is_complete;
@@ -62,13 +63,13 @@ pub use syntax::keyed::{
     Assigned, Insertable, Keyed, KeyedAction, Keys, OnConflict, Scalar, Several, constant,
 };
 pub use syntax::object_name::WrittenName;
-pub use syntax::on_deep_stack;
 pub use syntax::parse::parse;
 pub use syntax::parsed::{Command, Parsed, Preparing};
 pub use syntax::placeholders::check_arguments;
 pub use syntax::stored::{Mentioned, called_sequences, mentioned_columns};
 pub use syntax::targets::{Subject, What};
 pub use syntax::types::parse_type;
+pub use syntax::{is_on_deep_stack, on_deep_stack};
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {
@@ -83,6 +84,11 @@ pub fn functions_page() -> String {
 /// The examples on that page: a query, and its result as text.
 pub fn function_examples() -> Vec<(String, String)> {
     functions::catalog::page::examples()
+}
+
+/// All functions, for tests that call each of them.
+pub fn function_entries() -> Vec<FunctionEntry> {
+    functions::catalog::entries()
 }
 
 /// The keywords of the language, in upper case and sorted, for completion.

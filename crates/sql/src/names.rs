@@ -2,11 +2,11 @@
 
 /// The candidate that `name` was probably meant to be; at most a third of its letters may be wrong.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_lowercase();
+    let name = name.to_ascii_lowercase();
     let limit = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (distance(&name, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (distance(&name, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.chars().count())
         .min()
         .map(|(_, candidate)| candidate)

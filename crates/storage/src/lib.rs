@@ -57,8 +57,7 @@ mod write;
 mod tests;
 
 pub use catalog::{
-    Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies,
-    is_temporary,
+    Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies, is_temporary,
 };
 pub use definition::{
     Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,

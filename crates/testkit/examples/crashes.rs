@@ -5,7 +5,7 @@
 //! ```
 
 use entasis_storage::wal::Synchronous;
-use entasis_testkit::crashes::run;
+use entasis_testkit::crashes::{Faults, run};
 use std::time::Instant;
 
 /// Number of crashes per seed.
@@ -15,14 +15,16 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let mut number = |default| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (wanted, mut seed) = (number(20_000), number(1));
-    let (start, mut crashes, mut commits, mut ahead) = (Instant::now(), 0, 0, 0);
+    let (start, mut crashes, mut commits, mut ahead, mut reopened) = (Instant::now(), 0, 0, 0, 0);
     let checkers = std::thread::available_parallelism().map_or(1, usize::from);
     while crashes < wanted {
-        match run(seed, CRASHES.min(wanted - crashes), checkers, Synchronous::Full) {
+        let faults = if seed.is_multiple_of(2) { Faults::Syncs } else { Faults::None };
+        match run(seed, CRASHES.min(wanted - crashes), checkers, Synchronous::Full, faults) {
             Ok(found) => {
                 crashes += found.crashes;
                 commits += found.commits;
                 ahead += found.ahead;
+                reopened += found.reopened;
             }
             Err(what) => {
                 eprintln!("\n{what}");
@@ -34,8 +36,8 @@ fn main() {
     }
     eprintln!();
     println!(
-        "{crashes} crashes at as many operations, {commits} commits answered, {ahead} times the one under way was there: \
-         nothing else was found ({:.0} s)",
+        "{crashes} crashes at as many operations, {commits} commits answered, {ahead} times the one under way was there, \
+         {reopened} times a sync had failed before: nothing else was found ({:.0} s)",
         start.elapsed().as_secs_f64()
     );
 }

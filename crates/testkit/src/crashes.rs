@@ -9,20 +9,26 @@
 //! ```
 //! The state of a database is a text: all objects with their declarations, and the rows of tables and
 //! indexes.
+//!
+//! With [`Faults::Syncs`] syncs fail now and then. The database is opened again on the same disk, whose cache
+//! still shows what it will never write, and goes on from there, so that each crash behind that tells whether
+//! something was acknowledged that relies on the cache.
 
 use crate::random::Random;
 use entasis::{Config, Database};
-use entasis_storage::backend::{Backend, FaultyDisk};
+use entasis_storage::backend::{Backend, FaultyDisk, Operation};
 use entasis_storage::file::{Access, DataFile, DatabaseId};
 use entasis_storage::wal::Synchronous;
 use entasis_storage::{Entry, Table};
-use entasis_vector::{Error, Result};
+use entasis_vector::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// Size of a segment of the log: small, so that segments are recycled, and crashes are cheap.
 const SEGMENT_BYTES: u32 = 8192;
@@ -30,8 +36,23 @@ const SEGMENT_BYTES: u32 = 8192;
 const WAITING: usize = 16;
 /// One in so many crashes also gets an integrity check.
 const CHECKED: u64 = 8;
+/// With failing syncs, one fails about every so many transactions.
+const BETWEEN_FAILURES: usize = 12;
+/// How often a database is opened whose syncs fail, or which upkeep still holds.
+const OPENINGS: usize = 5000;
+/// Time between two openings.
+const PAUSE: Duration = Duration::from_millis(2);
 /// The most tables, besides those that statements create briefly.
 const TABLES: usize = 5;
+
+/// What goes wrong before the machine stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Faults {
+    /// Nothing.
+    None,
+    /// Syncs fail, now and then.
+    Syncs,
+}
 
 /// The result of a run.
 #[derive(Debug, Default, Clone, Copy)]
@@ -42,6 +63,8 @@ pub struct Found {
     pub commits: u64,
     /// Crashes that found the state after the last acknowledgement: of a commit in progress.
     pub ahead: u64,
+    /// How often the database was opened again because a sync had failed.
+    pub reopened: u64,
 }
 
 /// A disk as it was when the machine stopped.
@@ -63,8 +86,11 @@ pub fn run(
     crashes: u64,
     checkers: usize,
     synchronous: Synchronous,
+    faults: Faults,
 ) -> std::result::Result<Found, String> {
     let disk = FaultyDisk::new(seed + 1);
+    // Upkeep may hold the database for a while after it was dropped.
+    disk.exclude();
     let database = open(&disk).map_err(|error| format!("seed {seed}: {error}"))?;
     let states = Arc::new(Mutex::new(vec![state(&database)]));
     let answered = Arc::new(AtomicUsize::new(0));
@@ -78,15 +104,13 @@ pub fn run(
     });
     let receive = Mutex::new(receive);
     let ahead = AtomicU64::new(0);
-    let (states, answered, seen) = (&states, &answered, &seen);
+    let (states, answered, seen, reopened) = (&states, &answered, &seen, &AtomicU64::new(0));
     let result = thread::scope(|scope| {
         let checks: Vec<_> =
             (0..checkers.max(1)).map(|_| scope.spawn(|| check_all(&receive, states, &ahead))).collect();
-        let written = write(&database, (seed, synchronous), states, answered, &|| {
-            seen.load(Ordering::Relaxed) < crashes
-        });
+        let writer = Writer { disk: &disk, states, answered, reopened, faults };
         // The last crashes happen while it is closed.
-        drop(database);
+        let written = writer.write(database, (seed, synchronous), &|| seen.load(Ordering::Relaxed) < crashes);
         disk.at_each(|_| ());
         let mut result = written.map_err(|error| format!("seed {seed}: {error}"));
         for check in checks {
@@ -99,6 +123,7 @@ pub fn run(
         crashes: seen.load(Ordering::Relaxed),
         commits: answered.load(Ordering::Relaxed) as u64,
         ahead: ahead.load(Ordering::Relaxed),
+        reopened: reopened.load(Ordering::Relaxed),
     })
 }
 
@@ -247,33 +272,97 @@ fn rows_of(table: &Arc<Table>, text: &mut String) {
 
 // ---- what is written --------------------------------------------------------------------------------------
 
-/// Commits transactions while `goes_on` returns true.
-fn write(
-    database: &Database,
-    (seed, synchronous): (u64, Synchronous),
-    states: &Mutex<Vec<String>>,
-    answered: &AtomicUsize,
-    goes_on: &dyn Fn() -> bool,
-) -> Result<()> {
-    let (random, connection) = (&mut Random::new(seed), database.connect());
-    let threshold = [4 << 10, 16 << 10, 64 << 10][random.below(3)];
-    connection.execute(&format!("SET synchronous = {synchronous}"))?;
-    connection.execute(&format!("SET wal_autocheckpoint = '{threshold}'"))?;
-    let mut script = Script { random, tables: Vec::new(), made: 0 };
-    while goes_on() {
-        let is_one = script.random.below(3) > 0;
-        let statements = if is_one { vec![script.statement()] } else { script.transaction() };
-        let done = statements.iter().try_for_each(|sql| connection.execute(sql).map(drop));
-        if done.is_err() && !is_one {
-            // A constraint, or a name that is taken or gone: the whole transaction is rolled back.
-            let _ = connection.execute("ROLLBACK");
+/// Commits transactions, and says which were answered.
+struct Writer<'a> {
+    disk: &'a FaultyDisk,
+    states: &'a Mutex<Vec<String>>,
+    answered: &'a AtomicUsize,
+    reopened: &'a AtomicU64,
+    faults: Faults,
+}
+
+impl Writer<'_> {
+    /// Commits transactions while `goes_on` returns true.
+    fn write(
+        &self,
+        mut database: Database,
+        (seed, synchronous): (u64, Synchronous),
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let random = &mut Random::new(seed);
+        let threshold = [4 << 10, 16 << 10, 64 << 10][random.below(3)];
+        let connect = |database: &Database| {
+            let connection = database.connect();
+            connection.execute(&format!("SET synchronous = {synchronous}"))?;
+            connection.execute(&format!("SET wal_autocheckpoint = '{threshold}'"))?;
+            Ok::<_, Error>(connection)
+        };
+        let mut connection = connect(&database)?;
+        let mut script = Script { random, tables: Vec::new(), made: 0 };
+        while goes_on() {
+            if self.faults == Faults::Syncs && script.random.below(BETWEEN_FAILURES) == 0 {
+                self.disk.refuse(Operation::Sync, 1 + script.random.below(4) as u64, io::ErrorKind::Other);
+            }
+            let is_one = script.random.below(3) > 0;
+            let statements = if is_one { vec![script.statement()] } else { script.transaction() };
+            let done = statements.iter().try_for_each(|sql| connection.execute(sql).map(drop));
+            if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Io) {
+                // What the transaction has made visible, whether or not it is in the file.
+                let visible = state(&database);
+                drop(connection);
+                drop(database);
+                database = self.open_again()?;
+                connection = connect(&database)?;
+                self.found_again(state(&database), &visible)?;
+                continue;
+            }
+            if done.is_err() && !is_one {
+                // A constraint, or a name that is taken or gone: the whole transaction is rolled back.
+                let _ = connection.execute("ROLLBACK");
+            }
+            // Every transaction counts, even one without effect: what matters is that it was acknowledged.
+            self.answer(state(&database))?;
         }
-        let now = state(database);
-        // Every transaction counts, even one without effect: what matters is that it was acknowledged.
-        states.lock().map_err(|_| Error::internal("a check has failed"))?.push(now);
-        answered.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
-    Ok(())
+
+    /// The transaction that leads to a state has been answered.
+    fn answer(&self, state: String) -> Result<()> {
+        self.states.lock().map_err(|_| Error::internal("a check has failed"))?.push(state);
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Opens the database after an error of the disk, which may have more of them.
+    fn open_again(&self) -> Result<Database> {
+        self.reopened.fetch_add(1, Ordering::Relaxed);
+        let mut tries = 0;
+        loop {
+            match open(self.disk) {
+                Err(error) if error.kind() == ErrorKind::Io && tries < OPENINGS => {
+                    tries += 1;
+                    thread::sleep(PAUSE);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// A database that was opened again has what was answered, or the transaction that failed as well: then
+    /// that counts as answered from now on.
+    fn found_again(&self, found: String, visible: &str) -> Result<()> {
+        let is_as_before = {
+            let states = self.states.lock().map_err(|_| Error::internal("a check has failed"))?;
+            states.last().is_some_and(|last| *last == found)
+        };
+        match is_as_before {
+            true => Ok(()),
+            false if found == visible => self.answer(found),
+            false => Err(Error::internal(format!(
+                "after a sync had failed there is neither what was answered nor that and the change:\n{found}"
+            ))),
+        }
+    }
 }
 
 /// Generates statements.

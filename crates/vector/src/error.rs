@@ -107,6 +107,8 @@ pub mod sqlstate {
     pub const TAKEN: &str = "42P07";
     /// A limit of nesting or length.
     pub const TOO_COMPLEX: &str = "54001";
+    /// Not seen by users: the statement is run again on a thread with a larger stack.
+    pub const NEEDS_STACK: &str = "ENT01";
 }
 
 /// A place in the text of a statement, both counted from 1; columns count characters.

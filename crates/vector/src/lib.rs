@@ -14,6 +14,8 @@ pub mod chunk;
 pub mod error;
 pub mod expr;
 pub mod hash;
+pub mod meter;
+pub mod name;
 mod pages;
 pub mod parts;
 pub mod prefetch;

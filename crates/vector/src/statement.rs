@@ -6,17 +6,26 @@
 //! records it ([`within`]), and the kernel looks it up in its thread. Without a record (in tests), everything
 //! is allowed.
 //!
-//! Kernels use a [`Meter`]: up to [`STEP`] bytes per chunk are free, like all other vectors of a chunk; each
-//! further step is reserved before it is used, and counted as long as the strings live.
+//! **Memory.** What grows inside of a call is charged in one of three ways:
+//! - The strings of vectors by their [heaps](crate::StringHeap), block by block. If there is not enough
+//!   memory, the statement fails at its next check; a kernel that makes long strings asks first
+//!   ([`Meter`](crate::meter::Meter)).
+//! - States that grow with each row, by a [`Growth`], megabyte by megabyte, until the call returns and their
+//!   owner counts them.
+//! - Anything else by [`reserve`], before it is allocated.
+//!
+//! **Interrupts.** What takes long asks [`check`] at least once in some milliseconds.
 
-use crate::string::StringHeap;
 use crate::{Error, Result};
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Bytes that a kernel makes between two reservations.
-pub const STEP: usize = 16 << 20;
+/// Bytes that are made between two checks, and reserved at a time by what grows in small steps.
+pub const STEP: usize = 1 << 20;
+
+/// Memory of a statement, until it is dropped.
+pub type Charge = Box<dyn Any + Send + Sync>;
 
 /// Bytes of the longest string that a function makes.
 pub const LONGEST: usize = 1 << 30;
@@ -33,7 +42,10 @@ pub trait Statement: Send + Sync {
     ///
     /// # Errors
     /// Resource, if there is not enough.
-    fn reserve(&self, bytes: usize) -> Result<Box<dyn Any + Send + Sync>>;
+    fn reserve(&self, bytes: usize) -> Result<Charge>;
+
+    /// The same for memory that was allocated already: if there is not enough, the next check fails.
+    fn charge(&self, bytes: usize) -> Charge;
 }
 
 thread_local! {
@@ -65,15 +77,20 @@ pub fn current() -> Option<Arc<dyn Statement>> {
 /// # Errors
 /// Interrupted.
 pub fn check() -> Result<()> {
-    current().map_or(Ok(()), |statement| statement.check())
+    CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), |statement| statement.check()))
 }
 
 /// Reserves memory of the statement of this thread until what is returned is dropped.
 ///
 /// # Errors
 /// Resource, if there is not enough.
-pub fn reserve(bytes: usize) -> Result<Option<Box<dyn Any + Send + Sync>>> {
+pub fn reserve(bytes: usize) -> Result<Option<Charge>> {
     current().map(|statement| statement.reserve(bytes)).transpose()
+}
+
+/// The same for memory that was allocated already: if there is not enough, the next check fails.
+pub fn charge(bytes: usize) -> Option<Charge> {
+    current().map(|statement| statement.charge(bytes))
 }
 
 /// Runs `work` before its statement, to keep the result in its plan: work that would need much memory fails,
@@ -84,48 +101,62 @@ pub fn ahead<T>(work: impl FnOnce() -> T) -> T {
         fn check(&self) -> Result<()> {
             Ok(())
         }
-        fn reserve(&self, _: usize) -> Result<Box<dyn Any + Send + Sync>> {
-            Err(Error::resource("too much to be computed ahead"))
+        fn reserve(&self, bytes: usize) -> Result<Charge> {
+            if bytes <= AHEAD {
+                Ok(Box::new(()))
+            } else {
+                Err(Error::resource("too much to be computed ahead"))
+            }
+        }
+        fn charge(&self, _: usize) -> Charge {
+            Box::new(())
         }
     }
     within(Arc::new(Ahead), work)
 }
 
-/// Counts the strings that one call of a kernel makes.
-#[derive(Debug)]
-pub struct Meter {
-    made: usize,
-    allowed: usize,
+/// Bytes of one allocation that work ahead of a statement may make.
+const AHEAD: usize = 16 << 20;
+
+/// Charges the growth of states within a call, step by step. Their owner counts them once it has returned.
+#[derive(Default)]
+pub struct Growth {
+    /// Bytes that are not reserved yet.
+    open: usize,
+    /// What was last reached.
+    reached: usize,
+    held: Vec<Charge>,
 }
 
-impl Default for Meter {
-    fn default() -> Meter {
-        Meter { made: 0, allowed: STEP }
-    }
-}
-
-impl Meter {
-    /// Reserves `bytes` more, which go to `heap`.
+impl Growth {
+    /// Counts `bytes` more.
     ///
     /// # Errors
-    /// Interrupted; resource, if there is not enough memory or the string would be too long.
+    /// Interrupted; resource, if there is not enough memory.
     #[inline]
-    pub fn ask(&mut self, bytes: usize, heap: &mut StringHeap) -> Result<()> {
-        self.made = self.made.saturating_add(bytes);
-        if self.made <= self.allowed && bytes <= LONGEST { Ok(()) } else { self.ask_statement(bytes, heap) }
+    pub fn add(&mut self, bytes: usize) -> Result<()> {
+        self.open += bytes;
+        if self.open < STEP { Ok(()) } else { self.charge() }
+    }
+
+    /// Counts as many more as something has grown that has `bytes` in all now.
+    ///
+    /// # Errors
+    /// As for `add`.
+    #[inline]
+    pub fn reach(&mut self, bytes: usize) -> Result<()> {
+        if bytes <= self.reached {
+            return Ok(());
+        }
+        let more = bytes - self.reached;
+        self.reached = bytes;
+        self.add(more)
     }
 
     #[cold]
-    fn ask_statement(&mut self, bytes: usize, heap: &mut StringHeap) -> Result<()> {
-        if bytes > LONGEST {
-            return Err(too_long(bytes));
-        }
-        let more = (self.made - self.allowed).max(STEP);
-        if let Some(statement) = current() {
-            statement.check()?;
-            heap.hold(statement.reserve(more)?);
-        }
-        self.allowed += more;
+    fn charge(&mut self) -> Result<()> {
+        check()?;
+        self.held.extend(reserve(std::mem::take(&mut self.open))?);
         Ok(())
     }
 }
@@ -136,53 +167,4 @@ pub fn too_long(bytes: usize) -> Error {
         "a string of {bytes} bytes would be longer than the {} MB that one may have",
         LONGEST >> 20
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[derive(Default)]
-    struct Counting(Arc<AtomicUsize>);
-    struct Held(Arc<AtomicUsize>, usize);
-
-    impl Drop for Held {
-        fn drop(&mut self) {
-            self.0.fetch_sub(self.1, Ordering::Relaxed);
-        }
-    }
-
-    impl Statement for Counting {
-        fn check(&self) -> Result<()> {
-            Ok(())
-        }
-        fn reserve(&self, bytes: usize) -> Result<Box<dyn Any + Send + Sync>> {
-            if self.0.fetch_add(bytes, Ordering::Relaxed) + bytes > 4 * STEP {
-                self.0.fetch_sub(bytes, Ordering::Relaxed);
-                return Err(Error::resource("no more"));
-            }
-            Ok(Box::new(Held(self.0.clone(), bytes)))
-        }
-    }
-
-    #[test]
-    fn what_is_asked_for_is_held_as_long_as_the_strings() {
-        let used = Arc::new(AtomicUsize::new(0));
-        let statement = Arc::new(Counting(used.clone()));
-        within(statement, || {
-            let (mut meter, mut heap) = (Meter::default(), StringHeap::new());
-            meter.ask(STEP, &mut heap).unwrap();
-            assert_eq!(used.load(Ordering::Relaxed), 0, "the first step is free");
-            meter.ask(1, &mut heap).unwrap();
-            assert_eq!(used.load(Ordering::Relaxed), STEP);
-            meter.ask(3 * STEP, &mut heap).unwrap();
-            assert!(meter.ask(STEP, &mut heap).is_err());
-            assert!(ahead(|| Meter::default().ask(2 * STEP, &mut StringHeap::new())).is_err());
-            heap.clear();
-            assert_eq!(used.load(Ordering::Relaxed), 0);
-        });
-        assert!(Meter::default().ask(LONGEST + 1, &mut StringHeap::new()).is_err(), "longer than any string");
-        Meter::default().ask(LONGEST, &mut StringHeap::new()).unwrap();
-    }
 }

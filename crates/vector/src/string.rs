@@ -16,6 +16,8 @@
 //! This is a leaf module with `unsafe`: it follows the pointers.
 #![allow(unsafe_code)]
 
+use crate::Result;
+use crate::statement::{Charge, charge, reserve};
 use std::any::Any;
 use std::cmp::Ordering;
 use std::ops::{Deref, Range};
@@ -214,15 +216,30 @@ impl std::fmt::Debug for StringView {
 const HEAP_BLOCK_MIN: usize = 4 << 10;
 /// Bytes of a heap's largest ordinary block.
 const HEAP_BLOCK_MAX: usize = 1 << 20;
+/// Bytes of a heap that are its statement's without being charged to it: what any vector of a chunk may have.
+const FREE: usize = 128 << 10;
 
 /// A bump allocator for the bytes of long strings. Blocks never move, so views into it survive growth and
 /// moves of the heap itself; they end with [`StringHeap::clear`] or its drop. Strings that have another owner
 /// stay where they are: the heap keeps their owner ([`StringHeap::adopt`]).
+///
+/// A heap may be *charged* ([`StringHeap::charged`]): what it allocates beyond the first 128 KB is counted as
+/// memory of the [statement](crate::statement) that its thread works for, as long as it lives. Those of
+/// vectors are, since nobody else knows how long the strings of a chunk are; those of operators are counted
+/// by them.
 #[derive(Debug, Default)]
 pub struct StringHeap {
-    blocks: Vec<Vec<u8>>,
+    blocks: Vec<Block>,
     adopted: Vec<Adopted>,
     bytes: usize,
+    is_charged: bool,
+}
+
+/// Bytes that never move.
+#[derive(Debug)]
+struct Block {
+    bytes: Vec<u8>,
+    _charge: Option<Charge>,
 }
 
 /// Bytes of another owner.
@@ -237,6 +254,32 @@ impl StringHeap {
     /// An empty heap. Allocates nothing.
     pub fn new() -> StringHeap {
         StringHeap::default()
+    }
+
+    /// An empty heap whose memory is counted as that of the statement.
+    pub fn charged() -> StringHeap {
+        StringHeap { is_charged: true, ..StringHeap::default() }
+    }
+
+    /// Ends the charge of what it holds and will hold: whoever keeps it counts it.
+    pub fn end_charge(&mut self) {
+        self.is_charged = false;
+        self.blocks.iter_mut().for_each(|block| block._charge = None);
+    }
+
+    /// Makes room for a string of `bytes` bytes, to be pushed next.
+    ///
+    /// # Errors
+    /// Resource, if the statement has not enough memory.
+    #[inline]
+    pub fn ask(&mut self, bytes: usize) -> Result<()> {
+        if bytes <= INLINE_BYTES || self.has_room(bytes) {
+            return Ok(());
+        }
+        let capacity = self.next_capacity(bytes);
+        let charge = if self.is_charged_for(capacity) { reserve(capacity)? } else { None };
+        self.add_block(capacity, charge);
+        Ok(())
     }
 
     /// Copies `bytes` into the heap, unless they are short, and returns a view of them.
@@ -290,9 +333,11 @@ impl StringHeap {
         self.adopted.len() - 1
     }
 
-    /// Keeps something else as long as the heap's contents: a reservation of their memory, say.
-    pub fn hold(&mut self, what: Box<dyn Any + Send + Sync>) {
-        self.adopted.push(Adopted { bytes: &[], _owner: Arc::new(what) });
+    /// Keeps the charge of bytes that it adopts, as long as it keeps these.
+    pub fn keep_charge(&mut self, charge: Option<Charge>) {
+        if let Some(charge) = charge.filter(|_| self.is_charged) {
+            self.adopted.push(Adopted { bytes: &[], _owner: Arc::new(charge) });
+        }
     }
 
     /// A view of some of the bytes that were adopted under a number. As [`StringHeap::push`].
@@ -306,23 +351,48 @@ impl StringHeap {
     }
 
     /// The block with room for `len` more bytes.
+    #[inline]
     fn reserve(&mut self, len: usize) -> &mut Vec<u8> {
-        if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < len) {
-            let ordinary =
-                self.blocks.last().map_or(HEAP_BLOCK_MIN, |b| (b.capacity() * 2).min(HEAP_BLOCK_MAX));
-            let capacity = ordinary.max(len);
-            self.bytes += capacity;
-            self.blocks.push(Vec::with_capacity(capacity));
+        if !self.has_room(len) {
+            self.grow(len);
         }
-        self.blocks.last_mut().expect("just pushed")
+        &mut self.blocks.last_mut().expect("it has room").bytes
+    }
+
+    #[inline]
+    fn has_room(&self, len: usize) -> bool {
+        self.blocks.last().is_some_and(|block| block.bytes.capacity() - block.bytes.len() >= len)
+    }
+
+    /// Adds a block. If the statement has no memory for it, it learns so at its next check.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, len: usize) {
+        let capacity = self.next_capacity(len);
+        let charge = if self.is_charged_for(capacity) { charge(capacity) } else { None };
+        self.add_block(capacity, charge);
+    }
+
+    fn next_capacity(&self, len: usize) -> usize {
+        let twice = |block: &Block| (block.bytes.capacity() * 2).min(HEAP_BLOCK_MAX);
+        self.blocks.last().map_or(HEAP_BLOCK_MIN, twice).max(len)
+    }
+
+    fn is_charged_for(&self, more: usize) -> bool {
+        self.is_charged && self.bytes + more > FREE
+    }
+
+    fn add_block(&mut self, capacity: usize, charge: Option<Charge>) {
+        self.bytes += capacity;
+        self.blocks.push(Block { bytes: Vec::with_capacity(capacity), _charge: charge });
     }
 
     /// Forgets all strings and keeps the largest block for the next ones.
     pub fn clear(&mut self) {
         self.bytes -= self.adopted.drain(..).map(|adopted| adopted.bytes.len()).sum::<usize>();
         if let Some(mut last) = self.blocks.pop() {
-            last.clear();
-            self.bytes = last.capacity();
+            last.bytes.clear();
+            self.bytes = last.bytes.capacity();
             self.blocks.clear();
             self.blocks.push(last);
         }
@@ -330,6 +400,9 @@ impl StringHeap {
 
     /// Takes over the strings of `other`; views into it stay good.
     pub fn absorb(&mut self, mut other: StringHeap) {
+        if !self.is_charged {
+            other.end_charge();
+        }
         self.bytes += other.bytes;
         self.adopted.append(&mut other.adopted);
         // Keep our own last block last: it is the one with room.

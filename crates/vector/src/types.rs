@@ -314,6 +314,16 @@ impl DataType {
         DataType::Struct(fields)
     }
 
+    /// True if this type, or one within it, is `ty`.
+    pub fn contains(self, ty: DataType) -> bool {
+        self == ty
+            || match self {
+                DataType::List(element) => element.contains(ty),
+                DataType::Struct(fields) => fields.iter().any(|field| field.ty.contains(ty)),
+                _ => false,
+            }
+    }
+
     /// True for LIST and STRUCT.
     pub const fn is_nested(self) -> bool {
         matches!(self, DataType::List(_) | DataType::Struct(_))
@@ -352,10 +362,21 @@ impl fmt::Display for DataType {
             DataType::List(element) => return write!(f, "{element}[]"),
             DataType::Struct(fields) => {
                 let fields: Vec<String> =
-                    fields.iter().map(|field| format!("{} {}", field.name, field.ty)).collect();
+                    fields.iter().map(|field| format!("{} {}", Name(field.name), field.ty)).collect();
                 return write!(f, "STRUCT({})", fields.join(", "));
             }
         })
+    }
+}
+
+/// The name of a field, in quotes where it is not plain.
+struct Name<'a>(&'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = self.0.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_plain { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0.replace('"', "\"\"")) }
     }
 }
 

@@ -36,8 +36,17 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// The number of bytes of a text or of a binary or nested value.
+    pub fn bytes(&self) -> Option<usize> {
+        match self {
+            Value::Text(text) => Some(text.len()),
+            Value::Bytes(bytes) => Some(bytes.len()),
+            _ => None,
+        }
+    }
+
     /// The order of two values of one type, as SQL sorts them; NULL is greatest, NaN is greater than any
-    /// number.
+    /// number. For UUIDs, see [`Value::cmp_in`].
     pub fn total_cmp(&self, other: &Value) -> Ordering {
         use Value::*;
         match (self, other) {
@@ -51,6 +60,15 @@ impl Value {
             (Bytes(a), Bytes(b)) => a.cmp(b),
             (Interval(a), Interval(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
+        }
+    }
+
+    /// The order of two values of the type `ty`, as SQL sorts them: [`Value::total_cmp`], but for UUIDs,
+    /// whose numbers have no sign.
+    pub fn cmp_in(&self, other: &Value, ty: DataType) -> Ordering {
+        match (self, other) {
+            (Value::Integer(a), Value::Integer(b)) if ty == DataType::Uuid => (*a as u128).cmp(&(*b as u128)),
+            _ => self.total_cmp(other),
         }
     }
 
@@ -261,7 +279,7 @@ fn write_interval(f: &mut impl fmt::Write, v: Interval) -> fmt::Result {
     let mut space = "";
     let mut part = |f: &mut dyn fmt::Write, n: i32, unit: &str| -> fmt::Result {
         if n != 0 {
-            write!(f, "{space}{n} {unit}{}", if n.abs() == 1 { "" } else { "s" })?;
+            write!(f, "{space}{n} {unit}{}", if n.unsigned_abs() == 1 { "" } else { "s" })?;
             space = " ";
         }
         Ok(())

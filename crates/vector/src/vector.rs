@@ -48,8 +48,9 @@ static NEXT_DICTIONARY: AtomicU64 = AtomicU64::new(1);
 impl Dictionary {
     /// A dictionary of the first `len` positions of a flat vector without NULLs. The vector keeps its strings
     /// alive.
-    pub fn new(values: Vector, len: usize) -> Arc<Dictionary> {
+    pub fn new(mut values: Vector, len: usize) -> Arc<Dictionary> {
         debug_assert!(values.encoding == Encoding::Flat && values.validity.is_none());
+        values.end_charge();
         Arc::new(Dictionary { id: NEXT_DICTIONARY.fetch_add(1, Ordering::Relaxed), values, len })
     }
     /// A number that no other dictionary of this process has: what caches of per-code results are keyed by.
@@ -118,7 +119,7 @@ impl Vector {
         Vector { values, validity, ..Vector::new(ty) }
     }
 
-    /// A flat vector of `ty` from single values.
+    /// A flat vector of `ty` from single values as vectors hold them; see [`Vector::of_values`].
     ///
     /// # Errors
     /// Internal, if a value is not of `ty`.
@@ -127,6 +128,27 @@ impl Vector {
         vector.begin(values.len());
         for (i, value) in values.iter().enumerate() {
             vector.write_value(i, value)?;
+        }
+        Ok(vector)
+    }
+
+    /// A flat vector of values of the type `ty`.
+    ///
+    /// # Errors
+    /// Internal, if a value is not of `ty`.
+    pub fn of_values(ty: DataType, values: &[Value]) -> Result<Vector> {
+        Vector::of_values_held(ty.physical(), ty, values)
+    }
+
+    /// The same, held in `physical`, which may be narrower than the type's own.
+    ///
+    /// # Errors
+    /// Internal, if a value is not of `ty`, or does not fit.
+    pub fn of_values_held(physical: PhysicalType, ty: DataType, values: &[Value]) -> Result<Vector> {
+        let mut vector = Vector::new(physical);
+        vector.begin(values.len());
+        for (i, value) in values.iter().enumerate() {
+            vector.write_value_of(i, value, ty)?;
         }
         Ok(vector)
     }
@@ -273,9 +295,9 @@ impl Vector {
 
     /// Views and heap of a vector of strings that this owner has begun to write.
     pub fn strings_mut(&mut self) -> StringsMut<'_> {
-        let heap = self.heap.get_or_insert_default();
+        let heap = self.heap.get_or_insert_with(|| Arc::new(StringHeap::charged()));
         if Arc::get_mut(heap).is_none() {
-            *heap = Arc::default();
+            *heap = Arc::new(StringHeap::charged());
         }
         let capacity = self.values.capacity();
         StringsMut {
@@ -340,6 +362,13 @@ impl Vector {
         self.strings_are_stable = false;
     }
 
+    /// Ends the charge of its own strings to the statement of this thread: whoever keeps them counts them.
+    pub fn end_charge(&mut self) {
+        if let Some(heap) = self.heap.as_mut().and_then(Arc::get_mut) {
+            heap.end_charge();
+        }
+    }
+
     /// Shares the owner of long strings whose views are written to this vector.
     pub fn share_heap(&mut self, heap: &Arc<StringHeap>) {
         self.heap = Some(heap.clone());
@@ -394,7 +423,7 @@ impl Vector {
     }
 
     /// Writes one value at `position` of a vector that was begun with a capacity beyond it. For tests,
-    /// literals and single rows; UUIDs are the unsigned number.
+    /// literals and single rows; a UUID is the number that vectors hold ([`uuid_to_ordered`]).
     ///
     /// # Errors
     /// Internal, if the value is not of this vector's type or does not fit it.
@@ -426,6 +455,19 @@ impl Vector {
             (ty, value) => return Err(Error::internal(format!("{value:?} is not a {ty:?}"))),
         }
         Ok(())
+    }
+
+    /// Writes one value of the type `ty`, as [`Vector::write_value`] does; a UUID as vectors hold it.
+    ///
+    /// # Errors
+    /// Internal, if the value is not of `ty`.
+    pub fn write_value_of(&mut self, position: usize, value: &Value, ty: DataType) -> Result<()> {
+        match value {
+            Value::Integer(bits) if ty == DataType::Uuid => {
+                self.write_value(position, &Value::Integer(uuid_to_ordered(*bits)))
+            }
+            value => self.write_value(position, value),
+        }
     }
 
     fn write_string(&mut self, position: usize, bytes: &[u8]) {

@@ -1,9 +1,7 @@
-//! JSON: numbers and booleans as such, everything else as strings, NULL as `null`. Numbers keep all their
-//! digits, which readers that only have doubles may round. JSON has no notation for NaN and the infinities;
-//! they are strings.
+//! JSON: an object for each row, or an array of these. How values are written: [`write_json`].
 
 use super::Answer;
-use entasis_vector::Value;
+use entasis::{write_json, write_json_text};
 use std::io::{self, Write};
 
 pub fn write_array(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -25,7 +23,12 @@ pub fn write_lines(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn keys(answer: &Answer<'_>) -> Vec<String> {
-    answer.schema().iter().map(|field| string(&field.name)).collect()
+    let key = |name: &str| {
+        let mut key = String::new();
+        write_json_text(&mut key, name);
+        key
+    };
+    answer.schema().iter().map(|field| key(&field.name)).collect()
 }
 
 fn object(answer: &Answer<'_>, keys: &[String], row: usize) -> String {
@@ -36,26 +39,10 @@ fn object(answer: &Answer<'_>, keys: &[String], row: usize) -> String {
         }
         text.push_str(key);
         text.push(':');
-        text.push_str(&value(answer, row, column));
+        write_json(&mut text, &answer.value(row, column), answer.ty(column), answer.zone());
     }
     text.push('}');
     text
-}
-
-fn value(answer: &Answer<'_>, row: usize, column: usize) -> String {
-    let value = answer.value(row, column);
-    let ty = answer.ty(column);
-    match &value {
-        Value::Null => "null".to_owned(),
-        Value::Boolean(v) => v.to_string(),
-        Value::Float(v) if v.is_finite() => value.display(ty).to_string(),
-        Value::Integer(_) if ty.is_integer() || ty.is_decimal() => value.display(ty).to_string(),
-        _ => string(&answer.show(&value, column)),
-    }
-}
-
-fn string(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
 }
 
 #[cfg(test)]

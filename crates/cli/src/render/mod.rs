@@ -18,12 +18,14 @@ use std::io::{self, Write};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// A box with types and a footer, shortened to the terminal
+    #[value(aliases = ["box", "duckbox", "column"])]
     Table,
     /// Comma-separated values with a header
     Csv,
     /// One JSON array of objects
     Json,
     /// One JSON object per line
+    #[value(aliases = ["jsonlines", "ndjson"])]
     Jsonl,
     /// A Markdown table
     Markdown,
@@ -72,6 +74,10 @@ impl<'a> Answer<'a> {
     /// The same result, with instants shown in `zone`.
     pub fn in_zone(self, zone: TimeZone) -> Answer<'a> {
         Answer { zone, ..self }
+    }
+    /// The zone in which instants are shown.
+    pub fn zone(&self) -> TimeZone {
+        self.zone
     }
     /// Number of rows.
     pub fn rows(&self) -> usize {

@@ -10,10 +10,9 @@ pub use workers::WorkerPool;
 use crate::learned::Learned;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::Settings;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
-use entasis_vector::statement::Statement;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
+use entasis_vector::statement::{Charge, Statement};
 use entasis_vector::{Error, Result};
-use std::any::Any;
 use std::sync::Arc;
 
 /// What a running statement carries. Cheap to clone.
@@ -33,16 +32,45 @@ pub struct QueryContext {
     pub learned: Arc<Learned>,
     /// Who helps the calling thread, shared by all statements of a database.
     pub pool: WorkerPool,
+    /// Why the statement must stop, if it has used memory that it could not ask for.
+    pub overdrawn: Overdrawn,
+}
+
+/// The memory of strings in vectors and of states within a call, as errors call it.
+const WITHIN: &str = "texts and lists";
+
+/// The first error of memory that a statement has used beyond the limit, until a check has raised it.
+#[derive(Debug, Clone, Default)]
+pub struct Overdrawn(Arc<(AtomicBool, Mutex<Option<Error>>)>);
+
+impl Overdrawn {
+    #[inline]
+    fn check(&self) -> Result<()> {
+        if self.0.0.load(Ordering::Relaxed) { self.raise() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn raise(&self) -> Result<()> {
+        let mut error = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.0.store(false, Ordering::Relaxed);
+        error.take().map_or(Ok(()), Err)
+    }
+
+    fn note(&self, error: Error) {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.0.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl QueryContext {
-    /// Fails once the statement has been cancelled. Called at least once a chunk.
+    /// Fails once the statement has been cancelled, or has used memory beyond the limit. Called at least once
+    /// a chunk.
     ///
     /// # Errors
-    /// Interrupted.
+    /// Interrupted; resource.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        if self.cancel.is_raised() { Err(Error::interrupted()) } else { Ok(()) }
+        if self.cancel.is_raised() { Err(Error::interrupted()) } else { self.overdrawn.check() }
     }
 }
 
@@ -51,30 +79,62 @@ impl Statement for QueryContext {
         QueryContext::check(self)
     }
 
-    fn reserve(&self, bytes: usize) -> Result<Box<dyn Any + Send + Sync>> {
-        let mut reservation = Reservation::new(&self.memory);
+    fn reserve(&self, bytes: usize) -> Result<Charge> {
+        let mut reservation = Reservation::new(&MemoryBudget::part_of(&self.memory, WITHIN));
         reservation.resize(bytes)?;
         Ok(Box::new(reservation))
+    }
+
+    fn charge(&self, bytes: usize) -> Charge {
+        let mut reservation = Reservation::new(&MemoryBudget::part_of(&self.memory, WITHIN));
+        if let Some(error) = reservation.overdraw(bytes) {
+            self.overdrawn.note(error);
+        }
+        Box::new(reservation)
     }
 }
 
 /// A flag that stops a statement from another thread or a signal handler.
+///
+/// Debug builds count how often it was looked at, and can raise it at a certain look: so tests interrupt
+/// statements at each of their steps, without a clock.
 #[derive(Debug, Clone, Default)]
-pub struct CancelFlag(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<Flag>);
+
+#[derive(Debug, Default)]
+struct Flag {
+    is_raised: AtomicBool,
+    #[cfg(debug_assertions)]
+    looks: AtomicU64,
+    /// The look at which it is raised; 0: at none.
+    #[cfg(debug_assertions)]
+    raised_at: AtomicU64,
+}
 
 impl CancelFlag {
     /// Asks the statement to stop; it does within a chunk's time.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_raised.store(true, Ordering::Relaxed);
     }
     /// Forgets an earlier request.
     pub fn clear(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.is_raised.store(false, Ordering::Relaxed);
     }
     /// True once asked to stop.
     #[inline]
     pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        #[cfg(debug_assertions)]
+        if self.0.looks.fetch_add(1, Ordering::Relaxed) + 1 == self.0.raised_at.load(Ordering::Relaxed) {
+            self.raise();
+        }
+        self.0.is_raised.load(Ordering::Relaxed)
+    }
+    /// Raises it at the look of this number from now on, from 1; 0: at none. Returns how many looks there
+    /// were since this was last called.
+    #[cfg(debug_assertions)]
+    pub fn raise_at(&self, look: u64) -> u64 {
+        self.0.raised_at.store(look, Ordering::Relaxed);
+        self.0.looks.swap(0, Ordering::Relaxed)
     }
 }
 

@@ -34,7 +34,7 @@ pub use placing::Placing;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::row_id;
 use crate::exec::tuple::{BATCH_ROWS, Batch, Source, TupleLayout, Tuples};
-use column::{Column, Picks, copy_strings, copy_values, widen};
+use column::{Column, Picks, all_valid, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
@@ -493,6 +493,14 @@ impl Materialized {
                     .copy_from_slice(&old.as_slice::<u8>()[..offset * width]);
                 self.bytes += new.capacity() - old.capacity();
                 *old = new;
+                let validity = column.validity.last_mut().expect("one for each segment").as_mut();
+                if let Some(old) = validity.filter(|old| old.capacity() * 8 < self.room) {
+                    let mut new = all_valid(self.room);
+                    let words = old.as_slice::<u64>();
+                    new.as_mut_slice::<u64>()[..words.len()].copy_from_slice(words);
+                    self.bytes += new.capacity() - old.capacity();
+                    *old = new;
+                }
             }
         }
         (offset, needed - offset)
@@ -598,7 +606,7 @@ impl Materialized {
             widen(vector, picks, own, values, offset, rows);
         }
         if vector.validity().is_some() {
-            column.write_validity(vector, picks, offset, rows, &mut self.bytes);
+            column.write_validity(vector, picks, offset, rows, (self.room, &mut self.bytes));
         }
     }
 

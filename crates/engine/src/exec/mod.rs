@@ -35,7 +35,7 @@ mod unnest;
 mod values;
 mod window;
 
-pub use crate::context::{CancelFlag, Progress, QueryContext, TempSpace, WorkerPool};
+pub use crate::context::{CancelFlag, Overdrawn, Progress, QueryContext, TempSpace, WorkerPool};
 pub use crate::learned::Learned;
 pub use crate::memory::{MemoryBudget, Reservation};
 pub use crate::settings::{

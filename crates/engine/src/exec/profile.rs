@@ -190,7 +190,7 @@ pub(crate) struct Recorder {
     rows: AtomicU64,
     chunks: AtomicU64,
     nanoseconds: AtomicU64,
-    /// A budget from which the operator's parts reserve, to measure them; absent without profiling.
+    /// A budget from which the operator's parts reserve, to measure and to name them.
     memory: Option<Arc<MemoryBudget>>,
     /// The number of storage blocks that scans considered; and of those that they skipped.
     blocks: AtomicU64,
@@ -247,9 +247,18 @@ impl Recorder {
         Arc::new(Recorder { title, ..Recorder::default() })
     }
     /// The same, and it measures the memory that is reserved in its [`Recorder::context`].
-    pub(crate) fn measuring(title: String, expected: f64, context: &QueryContext) -> Arc<Recorder> {
-        let memory = Some(MemoryBudget::part_of(&context.memory));
+    pub(crate) fn measuring(
+        title: String,
+        owner: &'static str,
+        expected: f64,
+        context: &QueryContext,
+    ) -> Arc<Recorder> {
+        let memory = Some(MemoryBudget::part_of(&context.memory, owner));
         Arc::new(Recorder { title, expected, memory, ..Recorder::default() })
+    }
+    /// A recorder of nothing but the memory, which errors say is that of `owner`.
+    pub(crate) fn owning(owner: &'static str, context: &QueryContext) -> Arc<Recorder> {
+        Recorder::measuring(String::new(), owner, 0.0, context)
     }
     /// `context` for the physical parts of this node.
     pub(crate) fn context(&self, context: &QueryContext) -> QueryContext {

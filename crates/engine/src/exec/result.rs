@@ -4,9 +4,9 @@ use crate::context::QueryContext;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::row_copier::RowCopier;
 use crate::exec::sink::{ResultSink, ResultWorker};
-use crate::memory::Reservation;
+use crate::memory::{MemoryBudget, Reservation};
 use crate::sync::{Mutex, PoisonError};
-use entasis_vector::{CHUNK_ROWS, Chunk, DataType, PhysicalType, Result};
+use entasis_vector::{Chunk, DataType, PhysicalType, Result};
 use std::sync::Arc;
 
 /// The sink of the last pipeline: passes chunks to the receiver of the result.
@@ -40,6 +40,7 @@ impl SinkWorker for OutputWorker {
 pub struct Collector {
     types: Vec<DataType>,
     context: QueryContext,
+    memory: Arc<MemoryBudget>,
     shared: Arc<Mutex<Collected>>,
 }
 
@@ -71,7 +72,8 @@ pub struct ResultSet {
 impl Collector {
     /// A collector of rows whose columns have these types.
     pub fn new(context: &QueryContext, types: Vec<DataType>) -> Collector {
-        Collector { types, context: context.clone(), shared: Arc::default() }
+        let memory = MemoryBudget::part_of(&context.memory, "a result");
+        Collector { types, context: context.clone(), memory, shared: Arc::default() }
     }
 
     /// The rows, once the execution has returned.
@@ -90,9 +92,10 @@ impl ResultSink for Collector {
         let types: Vec<PhysicalType> = self.types.iter().map(|ty| ty.physical()).collect();
         Ok(Box::new(CollectorWorker {
             rows: RowCopier::owning(&types),
+            context: self.context.clone(),
             morsel: 0,
             runs: Vec::new(),
-            memory: Reservation::new(&self.context.memory),
+            memory: Reservation::new(&self.memory),
             shared: self.shared.clone(),
         }))
     }
@@ -100,6 +103,7 @@ impl ResultSink for Collector {
 
 struct CollectorWorker {
     rows: RowCopier,
+    context: QueryContext,
     morsel: u64,
     runs: Vec<Run>,
     memory: Reservation,
@@ -130,8 +134,9 @@ impl ResultWorker for CollectorWorker {
         let mut from = 0;
         while from < chunk.len() {
             from += self.rows.append(chunk, from);
-            if self.rows.rows() == CHUNK_ROWS {
+            if self.rows.is_full() {
                 self.flush()?;
+                self.context.check()?;
             }
         }
         Ok(())

@@ -10,6 +10,9 @@ use entasis_vector::{
 };
 use std::sync::Arc;
 
+/// Bytes of long strings with which a chunk is full.
+const MOST_BYTES: usize = 4 << 20;
+
 /// A chunk that is being filled.
 pub(crate) struct RowCopier {
     columns: Vec<Vector>,
@@ -34,9 +37,51 @@ impl RowCopier {
         self.rows
     }
 
+    /// True if there is no room for another row.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows == CHUNK_ROWS || self.heap_bytes() >= MOST_BYTES
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.columns.iter().filter_map(Vector::heap).map(|heap| heap.bytes()).sum()
+    }
+
+    /// True if the strings of `chunk` are so short that its rows are copied together.
+    pub(crate) fn fits(&self, chunk: &Chunk) -> bool {
+        self.together(chunk, 0, chunk.len()) == chunk.len()
+    }
+
+    /// The rows of `chunk` from row `from`, at most `count`, whose strings are to be copied together: few, if
+    /// they are long.
+    fn together(&self, chunk: &Chunk, from: usize, count: usize) -> usize {
+        let mut count = count;
+        for (i, _) in self.columns.iter().enumerate().filter(|(_, own)| own.physical() == PhysicalType::Str) {
+            let vector = chunk.vector(i);
+            if !self.owning && (vector.strings_are_stable() || vector.dictionary().is_some()) {
+                continue;
+            }
+            let positions = chunk.positions(i);
+            // PERF: one loop over lengths, those of NULLs included, tells nearly always.
+            if positions.is_none() && vector.encoding() == Encoding::Flat {
+                let views = &vector.values::<StringView>()[from..from + count];
+                if views.iter().map(StringView::len).sum::<usize>() < MOST_BYTES {
+                    continue;
+                }
+            }
+            let range = Range { vector, positions, from, count, to: 0 };
+            let (mut bytes, mut rows) = (0, 0);
+            while rows < count && bytes < MOST_BYTES {
+                bytes += range.string_length(rows);
+                rows += 1;
+            }
+            count = rows;
+        }
+        count
+    }
+
     /// Copies rows of `chunk` from row `from`, as many as there is room for; returns how many.
     pub(crate) fn append(&mut self, chunk: &Chunk, from: usize) -> usize {
-        let count = (chunk.len() - from).min(CHUNK_ROWS - self.rows);
+        let count = self.together(chunk, from, (chunk.len() - from).min(CHUNK_ROWS - self.rows));
         for (i, own) in self.columns.iter_mut().enumerate() {
             let vector = chunk.vector(i);
             let range = Range { vector, positions: chunk.positions(i), from, count, to: self.rows };
@@ -77,7 +122,8 @@ impl RowCopier {
         }
     }
 
-    /// The rows so far as a chunk, and its bytes; starts again. Half-empty vectors are shrunk.
+    /// The rows so far as a chunk, and its bytes, which its owner is to count; starts again. Half-empty
+    /// vectors are shrunk.
     pub(crate) fn take(&mut self) -> (Chunk, usize) {
         let rows = std::mem::take(&mut self.rows);
         let mut chunk = Chunk::new();
@@ -91,6 +137,7 @@ impl RowCopier {
             if capacity < CHUNK_ROWS {
                 full = shrink(&full, rows);
             }
+            full.end_charge();
             bytes += capacity * ty.width() + full.heap().map_or(0, |heap| heap.bytes());
             chunk.push_column(full, group);
         }
@@ -161,6 +208,20 @@ impl Range<'_> {
             },
         }
         self.copy_validity(own);
+    }
+
+    /// The length of a string, 0 for NULL.
+    fn string_length(&self, row: usize) -> usize {
+        let at = if self.vector.is_constant() { 0 } else { self.position(row) };
+        if !self.vector.is_valid(at) {
+            return 0;
+        }
+        match self.vector.dictionary() {
+            Some(dictionary) => {
+                dictionary.values().values::<StringView>()[self.vector.codes()[at] as usize].len()
+            }
+            None => self.vector.values::<StringView>()[at].len(),
+        }
     }
 
     /// Copies the rows' codes.

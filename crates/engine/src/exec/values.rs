@@ -3,8 +3,7 @@
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::vector::uuid_to_ordered;
-use entasis_vector::{Chunk, DataType, Result, Selection, Value, Vector};
+use entasis_vector::{Chunk, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
 /// Dense chunks; each goes to the next worker that requests one.
@@ -31,25 +30,12 @@ impl Chunks {
             let group = chunk.push_group(Selection::ALL);
             for (meta, &place) in metas.iter().zip(places) {
                 let values: Vec<Value> = rows.iter().map(|row| row[place].clone()).collect();
-                chunk.push_column(values_vector(meta, &values)?, group);
+                chunk.push_column(Vector::of_values_held(meta.physical, meta.ty, &values)?, group);
             }
             chunks.push(chunk);
         }
         Ok(Chunks { chunks: Arc::new(chunks), next: Arc::default() })
     }
-}
-
-/// A flat vector of values of the plan. UUIDs, which plans hold as their number, are converted to their form
-/// in vectors.
-fn values_vector(meta: &ColumnMeta, values: &[Value]) -> Result<Vector> {
-    if meta.ty != DataType::Uuid {
-        return Vector::from_values(meta.physical, values);
-    }
-    let ordered = values.iter().map(|value| match value {
-        Value::Integer(v) => Value::Integer(uuid_to_ordered(*v)),
-        other => other.clone(),
-    });
-    Vector::from_values(meta.physical, &ordered.collect::<Vec<_>>())
 }
 
 impl Source for Chunks {

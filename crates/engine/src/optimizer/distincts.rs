@@ -9,6 +9,7 @@
 //! can only below group keys: without any, the outer sum over no groups is NULL and not 0.
 
 use super::two_steps::in_two_steps;
+use crate::plan::freedom::may_repeat;
 use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan};
 use entasis_vector::expr::Expr;
@@ -80,8 +81,8 @@ fn distinct_argument(groups: &[(ColumnId, Expr)], calls: &[(ColumnId, AggregateC
         let counts = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
         in_two_steps(call).is_some() && !(counts && groups.is_empty())
     });
-    let volatile = groups.iter().any(|(_, expr)| expr.is_volatile()) || argument.is_volatile();
-    (fits(first) && distinct.all(fits) && others_fit && !volatile).then(|| argument.clone())
+    let may_repeat = groups.iter().map(|(_, expr)| expr).chain([argument]).all(may_repeat);
+    (fits(first) && distinct.all(fits) && others_fit && may_repeat).then(|| argument.clone())
 }
 
 #[cfg(test)]

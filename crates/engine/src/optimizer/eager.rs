@@ -16,7 +16,8 @@
 
 use super::two_steps::in_two_steps;
 use crate::estimate::{Estimate, estimate};
-use crate::plan::tree::{ColumnSet, columns_of, for_each_expr, is_volatile_join, may_fail, reads, reads_all};
+use crate::plan::freedom::{ignores_form, is_volatile_join, may_move, may_repeat};
+use crate::plan::tree::{ColumnSet, columns_of, for_each_expr, reads, reads_all};
 use crate::plan::tree::{substitute, take};
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, JoinKind, Node, Plan};
 use entasis_vector::expr::Expr;
@@ -77,7 +78,7 @@ fn follow(node: &Node, step: Step) -> &Node {
 /// The inputs of `node` whose rows may be aggregated before it: those that it does not fill with NULLs.
 fn steps(node: &Node) -> &'static [Step] {
     match node {
-        Node::Filter(filter) if !filter.predicates.iter().any(Expr::is_volatile) => &[Step::Only],
+        Node::Filter(filter) if filter.predicates.iter().all(may_repeat) => &[Step::Only],
         Node::Join(join) if !is_volatile_join(join) => match join.kind {
             JoinKind::Inner => &[Step::Left, Step::Right],
             JoinKind::Left | JoinKind::Semi | JoinKind::Anti => &[Step::Left],
@@ -97,7 +98,7 @@ fn best_place(aggregate: &Aggregate, columns: &Columns) -> Option<Vec<Step>> {
     let exprs = calls().flat_map(|call| call.args.iter().chain(&call.filter));
     let mut exprs = exprs.chain(aggregate.groups.iter().map(|(_, expr)| expr));
     if !matches!(&*aggregate.input, Node::Join(_) | Node::Filter(_))
-        || exprs.any(Expr::is_volatile)
+        || !exprs.all(may_repeat)
         // Without groups a sum of no counts is NULL.
         || (aggregate.groups.is_empty() && calls().any(counts))
     {
@@ -155,6 +156,9 @@ impl Search<'_> {
             let inside = columns_of(input);
             let mut partials = Partials::default();
             let Some(calls) = split_calls(self.aggregate, &inside, &mut partials) else { continue };
+            if !ignore_forms(self.aggregate, &calls) || !joins_ignore_forms(node) {
+                continue;
+            }
             let estimated = estimate(input, self.columns);
             let most = if is_filtered_by(node) { most } else { f64::MAX };
             let rows = estimated.rows.min(most);
@@ -179,6 +183,25 @@ impl Search<'_> {
             self.below(input, way, joins, rows, read);
             way.pop();
         }
+    }
+}
+
+/// True if what is read above inner groups is the same for all rows of each of them.
+fn ignore_forms(aggregate: &Aggregate, calls: &[Outer]) -> bool {
+    let mut groups = aggregate.groups.iter().map(|(_, expr)| expr);
+    let mut read = calls.iter().flat_map(|call| call.values.iter().chain(&call.condition));
+    groups.all(ignores_form) && read.all(ignores_form)
+}
+
+/// The same of the conditions of a filter or join.
+fn joins_ignore_forms(node: &Node) -> bool {
+    match node {
+        Node::Filter(filter) => filter.predicates.iter().all(ignores_form),
+        Node::Join(join) => {
+            let keys = join.on.iter().flat_map(|key| [&key.left, &key.right]);
+            keys.chain(&join.residual).all(ignores_form)
+        }
+        _ => true,
     }
 }
 
@@ -282,7 +305,7 @@ fn split_call(call: &AggregateCall, inside: &ColumnSet, partials: &mut Partials)
     }
     let (once, twice, ty) = in_two_steps(call)?;
     let counts = matches!(call.function, F::Count | F::CountStar);
-    let is_inside = |expr: &Expr| reads(expr).is_subset(inside) && !may_fail(expr);
+    let is_inside = |expr: &Expr| reads(expr).is_subset(inside) && may_move(expr);
     let (within, beyond) = match &call.filter {
         Some(filter) if is_inside(filter) => (Some(filter.clone()), None),
         filter => (None, filter.clone()),

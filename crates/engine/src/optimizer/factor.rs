@@ -13,7 +13,8 @@
 //! no branch would have met.
 
 use super::simplify::simplify;
-use crate::plan::tree::{ColumnSet, Role, columns_of, conjuncts, may_fail, reads};
+use crate::plan::freedom::{may_move, may_repeat};
+use crate::plan::tree::{ColumnSet, Role, columns_of, conjuncts, reads};
 use crate::plan::{Join, JoinKind, Node, Plan};
 use entasis_vector::Result;
 use entasis_vector::expr::Expr;
@@ -79,7 +80,7 @@ fn factor(predicates: Vec<Expr>, leaves: &[ColumnSet]) -> Vec<Expr> {
     let mut result = Vec::with_capacity(predicates.len());
     for predicate in predicates {
         match predicate {
-            Expr::Or(parts) if !parts.iter().any(Expr::is_volatile) => {
+            Expr::Or(parts) if parts.iter().all(may_repeat) => {
                 let (common, rest) = take_common(parts);
                 result.extend(common);
                 if let Some(rest) = rest {
@@ -123,7 +124,7 @@ fn imply(disjunction: &Expr, leaves: &[ColumnSet], into: &mut Vec<Expr>) {
                 .into_iter()
                 .filter(|e| {
                     let read = reads(e);
-                    !read.is_empty() && read.is_subset(leaf) && !may_fail(e)
+                    !read.is_empty() && read.is_subset(leaf) && may_move(e)
                 })
                 .collect();
             (!own.is_empty()).then(|| Expr::and(own))

@@ -24,9 +24,8 @@ use super::disjoint::Disjoint;
 use super::distincts;
 use super::properties::is_one_row;
 use crate::estimate::estimate_rows;
-use crate::plan::tree::{
-    columns_of, conjuncts, filter, key_predicate, may_fail, reads_all, substitute, take,
-};
+use crate::plan::freedom::may_move;
+use crate::plan::tree::{columns_of, conjuncts, filter, key_predicate, reads_all, substitute, take};
 use crate::plan::{Aggregate, AggregateCall, Columns, Join, JoinKind, Node, Plan, Project, Scan, Values};
 use crate::relation::is_same_relation;
 use entasis_vector::expr::Expr;
@@ -177,7 +176,7 @@ impl Summary {
 
     /// True if it matters which rows its expressions are computed of, and how often.
     fn is_sensitive(&mut self) -> bool {
-        let is_sensitive = |expr: &Expr| expr.is_volatile() || may_fail(expr);
+        let is_sensitive = |expr: &Expr| !may_move(expr);
         let mut found = self.conjuncts.iter().any(is_sensitive);
         self.each_value(&mut |expr| found |= is_sensitive(expr));
         found

@@ -9,10 +9,11 @@
 //! a relation from one that it knows to be unique, or from a declared key of several: TPC-H Q3, Q10 and Q18
 //! group by one key. Uniqueness that is only estimated does not count.
 
+use crate::plan::freedom::{has_forms, ignores_form, may_repeat};
 use crate::plan::tree::{ColumnSet, columns_of, reads, substitute, take};
 use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan, Project};
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Result};
+use entasis_vector::{ColumnId, Result};
 use std::collections::HashMap;
 
 /// Reduces the keys of all aggregates.
@@ -46,7 +47,7 @@ fn reduce(node: &mut Node) {
                 }
             }
         }
-        gone[candidate] = left > 0 && !expr.is_volatile() && reads(expr).is_subset(&closure(known, &facts));
+        gone[candidate] = left > 0 && follows(expr) && reads(expr).is_subset(&closure(known, &facts));
     }
     let (dependent, kept): (Vec<_>, Vec<_>) =
         std::mem::take(&mut aggregate.groups).into_iter().zip(gone).partition(|(_, gone)| *gone);
@@ -76,6 +77,12 @@ fn reduce(node: &mut Node) {
     if !computed.is_empty() {
         *node = Node::Project(Project { input: Box::new(take(node)), exprs: computed });
     }
+}
+
+/// True if rows with equal values of what `expr` reads have equal values of `expr`. The interval of 24 hours
+/// equals that of 1 day, and has another day.
+fn follows(expr: &Expr) -> bool {
+    may_repeat(expr) && ignores_form(expr)
 }
 
 /// The second set follows from the first.
@@ -119,7 +126,7 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
         Node::Project(project) => {
             collect_facts(&project.input, into);
             for (id, expr) in &project.exprs {
-                if !expr.is_volatile() {
+                if follows(expr) {
                     into.push((reads(expr), one(*id)));
                     if let Expr::Column { id: source, .. } = expr {
                         into.push((one(*id), one(*source)));
@@ -167,9 +174,9 @@ fn collect_equality(predicate: &Expr, into: &mut Vec<Fact>) {
     }
 }
 
-/// Equal values are one value, but for floats: 0.0 equals -0.0.
+/// Equal values are one value, unless they have several forms.
 fn equal(a: &Expr, b: &Expr, into: &mut Vec<Fact>) {
-    if matches!(a.ty(), DataType::Float32 | DataType::Float64 | DataType::Interval) {
+    if has_forms(a.ty()) {
         return;
     }
     match (a, b) {

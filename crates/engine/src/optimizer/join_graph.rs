@@ -28,10 +28,9 @@ use crate::estimate::overlap::overlap;
 use crate::estimate::related::{Met, related};
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_selectivity};
-use crate::plan::tree::{
-    ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
-};
-use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference};
+use crate::plan::freedom::{is_volatile_join, may_move, may_repeat};
+use crate::plan::tree::{ColumnSet, filter, key_predicate, reads, reads_all, substitute};
+use crate::plan::{Columns, Filter, Join, JoinKey, JoinKind, Node, Project, Reference};
 use entasis_storage::{KEY_SAMPLES_MAX, KeySample};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType};
@@ -167,12 +166,32 @@ impl Graph {
     ) -> Graph {
         let mut graph = Graph::default();
         let mut conditions = Vec::new();
-        graph.collect(node, &mut conditions, order);
+        graph.collect_root(node, &mut conditions, order);
+        // The only condition of two relations is tested for all pairs, wherever it stands.
+        if let ([_, _], [only]) = (&graph.relations[..], &graph.above[..])
+            && conditions.is_empty()
+            && may_repeat(only)
+            && reads(only).iter().all(|id| graph.source.contains_key(&id))
+            && graph.sources(&reads(only)).count_ones() == 2
+        {
+            conditions.append(&mut graph.above);
+        }
         graph.classify(conditions);
         graph.spread_constants();
         graph.estimate(columns);
         graph.find_readers(columns, above, costs);
         graph
+    }
+
+    /// As `collect`. Filters above all joins stay there.
+    fn collect_root(&mut self, node: Node, conditions: &mut Vec<Expr>, order: &mut dyn FnMut(Node) -> Node) {
+        match node {
+            Node::Filter(below) => {
+                self.collect_root(*below.input, conditions, order);
+                self.add_conditions(below.predicates, conditions);
+            }
+            node => self.collect(node, conditions, order),
+        }
     }
 
     fn collect(&mut self, node: Node, conditions: &mut Vec<Expr>, order: &mut dyn FnMut(Node) -> Node) {
@@ -191,6 +210,12 @@ impl Graph {
                 }
                 _ => self.attach(join, conditions, order),
             },
+            // What is volatile is tested once for each row of its input, and not for each pair of a join
+            // above.
+            Node::Filter(below) if !below.predicates.iter().all(may_repeat) => {
+                let input = Box::new(order(*below.input));
+                self.add_leaf(Node::Filter(Filter { input, predicates: below.predicates }));
+            }
             Node::Filter(below) => {
                 self.collect(*below.input, conditions, order);
                 self.add_conditions(below.predicates, conditions);
@@ -210,7 +235,7 @@ impl Graph {
         for predicate in predicates {
             let is_key = matches!(&predicate, Expr::Compare { op: CompareOp::Eq, .. });
             let predicate = substitute(predicate, &known);
-            if predicate.is_volatile() || (may_fail(&predicate) && !is_key) {
+            if !may_repeat(&predicate) || (!may_move(&predicate) && !is_key) {
                 self.above.push(predicate);
             } else {
                 conditions.push(predicate);
@@ -239,7 +264,7 @@ impl Graph {
         let on = join.on.into_iter().map(|key| JoinKey { left: substitute(key.left, &known), ..key });
         // A key that is a constant on the left says which rows there are on the right.
         let is_constant = |key: &JoinKey| reads(&key.left).is_empty() && !reads(&key.right).is_empty();
-        let may_go = |key: &JoinKey| !may_fail(&key.left) && !may_fail(&key.right);
+        let may_go = |key: &JoinKey| may_move(&key.left) && may_move(&key.right);
         let is_null_aware =
             matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
         let (constant, on): (Vec<JoinKey>, Vec<JoinKey>) =
@@ -285,7 +310,7 @@ impl Graph {
             if free(read, self) {
                 // One that may fail waits above: the relation alone has rows that the region would not show
                 // it.
-                if may_fail(&condition) {
+                if !may_move(&condition) {
                     self.above.push(condition);
                 } else {
                     self.filter_relation(read.trailing_zeros() as usize, condition);

@@ -89,7 +89,7 @@ fn is_region(node: &Node) -> bool {
         Node::Filter(filter) => is_region(&filter.input),
         Node::Join(join) => {
             !matches!(join.kind, JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. })
-                && !crate::plan::tree::is_volatile_join(join)
+                && !crate::plan::freedom::is_volatile_join(join)
         }
         _ => false,
     }

@@ -4,7 +4,7 @@
 //! between integers and decimals that fit whatever the value vanish, others are atoms: a form is of unscaled
 //! integers, with a scale. It equals its expression wherever that raises no error.
 
-use crate::plan::tree::is_safe_cast;
+use crate::plan::freedom::is_safe_cast;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, Expr, Program};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Value};

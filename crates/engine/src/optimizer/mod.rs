@@ -7,6 +7,8 @@
 //!   plans.
 //! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass;
 //!   [`disjoint`] that conditions exclude each other; [`linear`] takes arithmetic apart.
+//! - [`crate::plan::freedom`] says whether an expression may be computed again, elsewhere, or of equal
+//!   values.
 //! - [`validate`] checks the plan after every rule in debug builds.
 //!
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
@@ -54,6 +56,7 @@ mod validate;
 pub use crate::estimate::estimate_rows;
 
 use crate::plan::Plan;
+use crate::plan::freedom::within_ranges_of;
 use crate::settings::Settings;
 use entasis_vector::{Result, statement};
 
@@ -158,6 +161,14 @@ fn run(
     if !settings.optimize {
         return Ok(());
     }
+    within_ranges_of(plan, |plan| run_rules(plan, is_run, &mut after))
+}
+
+fn run_rules(
+    plan: &mut Plan,
+    is_run: impl Fn(&str) -> bool,
+    after: &mut impl FnMut(&'static str, &Plan),
+) -> Result<()> {
     let mut step = |(name, rule, _): &(&'static str, Rule, &str), plan: &mut Plan| -> Result<()> {
         statement::check()?;
         rule(plan)?;

@@ -5,6 +5,7 @@
 //! their inputs, so a sort without a limit goes from below them. Aggregates that depend on the order of their
 //! rows keep it.
 
+use crate::plan::freedom::may_repeat;
 use crate::plan::tree::take;
 use crate::plan::{AggregateFunction, Node, Plan, SetKind};
 use entasis_vector::Result;
@@ -51,7 +52,7 @@ fn drop_order(node: &mut Node) {
             drop_order(node);
         }
         Node::Filter(filter) => drop_order(&mut filter.input),
-        Node::Project(project) if !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) => {
+        Node::Project(project) if project.exprs.iter().all(|(_, expr)| may_repeat(expr)) => {
             drop_order(&mut project.input);
         }
         _ => {}

@@ -8,10 +8,11 @@
 //!     → sum(o.price) by o.customer, of orders whose customer is not NULL
 //! ```
 //! Views that join everything are read for a few of their columns only. Not done where the partner is
-//! filtered by other columns, or the types of the two keys differ. Anti joins stay: `PRAGMA integrity_check`
-//! and a new constraint look for rows without a partner by them.
+//! filtered by other columns, or the types of the two keys differ or have several forms of one value. Anti
+//! joins stay: `PRAGMA integrity_check` and a new constraint look for rows without a partner by them.
 
 use super::pushdown::push;
+use crate::plan::freedom::{has_forms, may_repeat};
 use crate::plan::tree::{ColumnSet, columns_of, reads_all, substitute, take};
 use crate::plan::{Join, JoinKind, Node, Project, Scan};
 use crate::relation::ParentKey;
@@ -38,7 +39,7 @@ pub(super) fn without_parent(join: &mut Join, wanted: &ColumnSet) -> Option<Node
 /// The keys of a join of nothing but columns, the parent's first.
 fn pairs(join: &Join, sides: impl Fn(&crate::plan::JoinKey) -> (&Expr, &Expr)) -> Option<Vec<Pair>> {
     let pair = |key: &crate::plan::JoinKey| match sides(key) {
-        (Expr::Column { id, ty }, child @ Expr::Column { ty: own, .. }) if ty == own => {
+        (Expr::Column { id, ty }, child @ Expr::Column { ty: own, .. }) if ty == own && !has_forms(*ty) => {
             (!key.null_equals_null).then(|| (*id, child.clone()))
         }
         _ => None,
@@ -55,8 +56,9 @@ fn is_needless(child: &Node, parent: &Node, pairs: &[Pair], wanted: &ColumnSet) 
     let keys: ColumnSet = pairs.iter().map(|(key, _)| *key).collect();
     let reads_keys =
         |of: &ColumnSet| parent.columns.iter().all(|(id, _)| keys.contains(*id) || !of.contains(*id));
-    let is_plain = |filter: &Expr| !filter.is_volatile();
-    if !reads_keys(wanted) || !reads_keys(&reads_all(&parent.filters)) || !parent.filters.iter().all(is_plain)
+    if !reads_keys(wanted)
+        || !reads_keys(&reads_all(&parent.filters))
+        || !parent.filters.iter().all(may_repeat)
     {
         return false;
     }

@@ -17,8 +17,10 @@
 //! | set operation | everything, to all inputs |
 //! | limit, sort with a limit | nothing |
 //!
-//! Volatile predicates never move. Predicates that may fail stay above joins, `INTERSECT` and `EXCEPT`, which
-//! might have removed the row that they fail on.
+//! Volatile predicates never move, and none goes to where a volatile expression would be computed again.
+//! Where equal rows become one, or are one group or partition, a predicate that tells equal values apart
+//! stays above: below, it would keep a part of them. Predicates that may fail stay above others that stay,
+//! and above joins, `INTERSECT` and `EXCEPT`, which might have removed the row that they fail on.
 //!
 //! On the way down the rule also knows which columns cannot be NULL in a row that counts: a predicate above
 //! rejects it. An outer join whose far side may not be NULL is an inner join (or left instead of full). A
@@ -28,9 +30,9 @@
 
 use super::nulls::{makes_null, rejects_null};
 use super::properties::{has_one_match, is_one_row};
+use crate::plan::freedom::{ignores_form, is_volatile_join, may_fail, may_move, may_repeat};
 use crate::plan::tree::{
-    ColumnSet, as_join_key, columns_of, conjuncts, filter, is_volatile_join, key_predicate, may_fail, reads,
-    substitute, take,
+    ColumnSet, as_join_key, columns_of, conjuncts, filter, key_predicate, reads, substitute, take,
 };
 use crate::plan::{Join, JoinKey, JoinKind, Node, Plan, Project, SetKind};
 use entasis_vector::expr::Expr;
@@ -51,14 +53,14 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
         Node::Filter(below) => {
             let mut all = conjuncts(below.predicates);
             for predicate in predicates {
-                if predicate.is_volatile() || !all.contains(&predicate) {
+                if !may_repeat(&predicate) || !all.contains(&predicate) {
                     all.push(predicate);
                 }
             }
             push(*below.input, all, not_null)
         }
         Node::Scan(mut scan) => {
-            let (stay, go): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(Expr::is_volatile);
+            let (go, stay) = split(predicates, may_repeat);
             for predicate in go {
                 if !scan.filters.contains(&predicate) {
                     scan.filters.push(predicate);
@@ -71,39 +73,41 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
         Node::Unnest(mut unnest) => {
             let own: ColumnSet = unnest.lists.iter().map(|(id, _)| *id).collect();
             // Rows without elements may be those for which a predicate fails.
-            let (go, stay) = split(predicates, |e| {
-                !reads(e).iter().any(|id| own.contains(id)) && !e.is_volatile() && !may_fail(e)
-            });
+            let (go, stay) =
+                split(predicates, |e| !reads(e).iter().any(|id| own.contains(id)) && may_move(e));
             *unnest.input = push(take(&mut unnest.input), go, &ColumnSet::default());
             filter(Node::Unnest(unnest), stay)
         }
         Node::Join(join) => push_join(join, predicates, not_null),
         Node::Aggregate(mut aggregate) => {
             let groups: HashMap<ColumnId, Expr> = aggregate.groups.iter().cloned().collect();
-            let keys: ColumnSet = groups.keys().copied().collect();
+            // A group key is computed once for each row, also if it is volatile.
+            let fixed = groups.iter().filter(|(_, key)| may_repeat(key));
+            let keys: ColumnSet = fixed.map(|(id, _)| *id).collect();
             let (go, stay) = split(predicates, |e| {
                 let read = reads(e);
-                !read.is_empty() && read.is_subset(&keys) && !e.is_volatile()
+                !read.is_empty() && read.is_subset(&keys) && may_repeat(e) && ignores_form(e)
             });
             let go = go.into_iter().map(|e| substitute(e, &groups)).collect();
             *aggregate.input = push(take(&mut aggregate.input), go, &ColumnSet::default());
             filter(Node::Aggregate(aggregate), stay)
         }
         Node::Distinct(mut distinct) => {
-            let (stay, go) = split(predicates, Expr::is_volatile);
+            let (go, stay) = split(predicates, |e| may_repeat(e) && ignores_form(e));
             *distinct.input = push(take(&mut distinct.input), go, not_null);
             filter(Node::Distinct(distinct), stay)
         }
         Node::Window(mut window) => {
             let keys: ColumnSet = window.partition_columns().collect();
-            let (go, stay) = split(predicates, |e| reads(e).is_subset(&keys) && !e.is_volatile());
+            let (go, stay) =
+                split(predicates, |e| reads(e).is_subset(&keys) && may_repeat(e) && ignores_form(e));
             let mut not_null = not_null.clone();
             not_null.retain(&keys);
             *window.input = push(take(&mut window.input), go, &not_null);
             filter(Node::Window(window), stay)
         }
         Node::Sort(mut sort) => {
-            let (stay, go) = split(predicates, |e| sort.limit.is_some() || e.is_volatile());
+            let (go, stay) = split(predicates, |e| sort.limit.is_none() && may_repeat(e));
             let not_null = if sort.limit.is_some() { ColumnSet::default() } else { not_null.clone() };
             *sort.input = push(take(&mut sort.input), go, &not_null);
             filter(Node::Sort(sort), stay)
@@ -113,8 +117,12 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
             filter(Node::Limit(limit), predicates)
         }
         Node::SetOperation(mut set) => {
-            let all_rows = set.kind == SetKind::Union;
-            let (stay, go) = split(predicates, |e| e.is_volatile() || (!all_rows && may_fail(e)));
+            // Equal rows become one, unless all are kept, and which of them is left is nobody's business.
+            let goes = |e: &Expr| match set.kind {
+                SetKind::Union => may_repeat(e) && (set.all || ignores_form(e)),
+                SetKind::Intersect | SetKind::Except => may_move(e) && ignores_form(e),
+            };
+            let (go, stay) = split(predicates, goes);
             for (input, ids) in &mut set.inputs {
                 let names: HashMap<ColumnId, Expr> = set
                     .columns
@@ -145,15 +153,20 @@ fn renamed(predicates: &[Expr], out: ColumnId, to: ColumnId) -> Expr {
     Expr::column(to, ty)
 }
 
-fn split(predicates: Vec<Expr>, mut f: impl FnMut(&Expr) -> bool) -> (Vec<Expr>, Vec<Expr>) {
-    predicates.into_iter().partition(|e| f(e))
+/// The predicates that go below a node, and those that stay above it. If any stays, what may fail stays
+/// behind it: it may have removed the row.
+fn split(predicates: Vec<Expr>, mut goes: impl FnMut(&Expr) -> bool) -> (Vec<Expr>, Vec<Expr>) {
+    let (mut go, mut stay): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(|e| goes(e));
+    if !stay.is_empty() {
+        stay.extend(go.extract_if(.., |e| may_fail(e)));
+    }
+    (go, stay)
 }
 
 fn push_project(mut project: Project, predicates: Vec<Expr>, not_null: &ColumnSet) -> Node {
     let computed: HashMap<ColumnId, Expr> = project.exprs.iter().cloned().collect();
-    let fixed: ColumnSet =
-        project.exprs.iter().filter(|(_, e)| e.is_volatile() || may_fail(e)).map(|(id, _)| *id).collect();
-    let (stay, go) = split(predicates, |e| e.is_volatile() || reads(e).intersects(&fixed));
+    let fixed: ColumnSet = project.exprs.iter().filter(|(_, e)| !may_move(e)).map(|(id, _)| *id).collect();
+    let (go, stay) = split(predicates, |e| may_repeat(e) && !reads(e).intersects(&fixed));
     let go: Vec<Expr> = go.into_iter().map(|e| substitute(e, &computed)).collect();
     // A column that only renames another is NULL where that one is.
     let mut below = not_null.clone();
@@ -279,8 +292,8 @@ fn push_inner(
     let own = std::mem::take(&mut join.on).into_iter().map(key_predicate);
     for predicate in conjuncts(own.chain(std::mem::take(&mut join.residual)).chain(predicates).collect()) {
         let read = reads(&predicate);
-        let movable = !predicate.is_volatile() && !may_fail(&predicate);
-        if read.is_empty() || predicate.is_volatile() {
+        let movable = may_move(&predicate);
+        if read.is_empty() || !may_repeat(&predicate) {
             above.push(predicate);
         } else if movable && read.is_subset(left) {
             to_left.push(predicate);
@@ -320,17 +333,16 @@ fn push_outer(
 ) -> Node {
     let full = join.kind == JoinKind::Full;
     let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
-    let (mut to_left, above) =
-        split(predicates, |e| !full && !e.is_volatile() && !may_fail(e) && reads(e).is_subset(left));
+    let (mut to_left, above) = split(predicates, |e| !full && may_move(e) && reads(e).is_subset(left));
     let (mut to_right, mut residual) = (Vec::new(), Vec::new());
     for condition in conjuncts(std::mem::take(&mut join.residual)) {
         let read = reads(&condition);
         if matches!(join.kind, JoinKind::AsOf { .. }) {
             // Which row is the nearest depends on it.
             residual.push(condition);
-        } else if !full && !read.is_empty() && read.is_subset(right) && !may_fail(&condition) {
+        } else if !full && !read.is_empty() && read.is_subset(right) && may_move(&condition) {
             to_right.push(condition);
-        } else if join.kind == JoinKind::Semi && read.is_subset(left) && !may_fail(&condition) {
+        } else if join.kind == JoinKind::Semi && read.is_subset(left) && may_move(&condition) {
             to_left.push(condition);
         } else {
             residual.push(condition);

@@ -13,10 +13,10 @@
 
 use super::properties::is_unique;
 use crate::estimate::estimate;
-use crate::plan::tree::{ColumnSet, columns_of, is_volatile_join, reads, reads_all, take};
+use crate::plan::freedom::{is_volatile_join, may_repeat};
+use crate::plan::tree::{ColumnSet, columns_of, reads, reads_all, take};
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Distinct, Join, JoinKind};
 use crate::plan::{Node, Plan, Project, SetKind};
-use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Result};
 
 /// The number of expected rows from which it is tried.
@@ -59,7 +59,7 @@ fn walk(node: &mut Node, read: Option<ColumnSet>, columns: &Columns) -> Option<u
             None
         }
         Node::Filter(filter) => {
-            let is_volatile = filter.predicates.iter().any(Expr::is_volatile);
+            let is_volatile = !filter.predicates.iter().all(may_repeat);
             let read = read.filter(|_| !is_volatile).map(|mut read| {
                 read.add(&reads_all(&filter.predicates));
                 read
@@ -142,7 +142,7 @@ fn ignores_duplicates(aggregate: &Aggregate) -> bool {
     let calls = aggregate.aggregates.iter();
     let mut exprs = calls.clone().flat_map(|(_, call)| call.args.iter().chain(&call.filter));
     let mut groups = aggregate.groups.iter();
-    !groups.any(|(_, expr)| expr.is_volatile()) && !exprs.any(Expr::is_volatile) && calls.clone().all(ignores)
+    groups.all(|(_, expr)| may_repeat(expr)) && exprs.all(may_repeat) && calls.clone().all(ignores)
 }
 
 /// What an aggregation reads.
@@ -157,7 +157,7 @@ fn read_below(project: &Project, read: &ColumnSet) -> Option<ColumnSet> {
     let own: ColumnSet = project.exprs.iter().map(|(id, _)| *id).collect();
     let mut below: ColumnSet = read.iter().filter(|id| !own.contains(*id)).collect();
     for (_, expr) in project.exprs.iter().filter(|(id, _)| read.contains(*id)) {
-        if expr.is_volatile() {
+        if !may_repeat(expr) {
             return None;
         }
         below.add(&reads(expr));

@@ -7,7 +7,8 @@
 //! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there
 //! are any.
 
-use crate::plan::tree::{Role, for_each_expr, may_fail};
+use crate::plan::freedom::{may_move, may_repeat};
+use crate::plan::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
 use entasis_vector::statement::ahead;
@@ -35,7 +36,7 @@ fn is_foldable(expr: &Expr) -> bool {
     let parts = expr.children();
     match expr {
         Expr::And(_) | Expr::Or(_) => parts.into_iter().any(is_literal),
-        _ => !parts.is_empty() && parts.into_iter().all(is_literal) && !expr.is_volatile() && !may_fail(expr),
+        _ => !parts.is_empty() && parts.into_iter().all(is_literal) && may_move(expr),
     }
 }
 
@@ -73,7 +74,7 @@ fn without_null(expr: Expr) -> Expr {
         Expr::And(parts) => simplify_and(parts.into_iter().map(without_null).collect()),
         Expr::Or(parts) => simplify_or(parts.into_iter().map(without_null).collect()),
         Expr::Compare { op: CompareOp::Eq | CompareOp::LtEq | CompareOp::GtEq, left, right }
-            if left == right && !left.is_volatile() =>
+            if left == right && may_repeat(&left) =>
         {
             Expr::Not(Box::new(Expr::IsNull(left)))
         }
@@ -166,7 +167,7 @@ fn simplify_and(parts: Vec<Expr>) -> Expr {
         match part {
             Expr::Literal { value: Value::Boolean(true), .. } => {}
             Expr::Literal { value: Value::Boolean(false), .. } => return Expr::boolean(false),
-            part if kept.contains(&part) && !part.is_volatile() => {}
+            part if kept.contains(&part) && may_repeat(&part) => {}
             part => kept.push(part),
         }
     }
@@ -190,7 +191,7 @@ fn simplify_or(parts: Vec<Expr>) -> Expr {
         match part {
             Expr::Literal { value: Value::Boolean(false), .. } => {}
             Expr::Literal { value: Value::Boolean(true), .. } => return Expr::boolean(true),
-            part if kept.contains(&part) && !part.is_volatile() => {}
+            part if kept.contains(&part) && may_repeat(&part) => {}
             part => match kept.pop() {
                 // Neighbours that look for the same thing become one list.
                 Some(last) => kept.extend(merge_lists(last, part)),
@@ -220,11 +221,11 @@ fn merge_lists(a: Expr, b: Expr) -> Vec<Expr> {
 /// `x = constant` and `x IN (…)` as what is looked for and where.
 fn as_list(expr: Expr) -> Result<(Expr, Vec<Value>), Expr> {
     match expr {
-        Expr::Compare { op: CompareOp::Eq, left, right } if !left.is_volatile() => match *right {
+        Expr::Compare { op: CompareOp::Eq, left, right } if may_repeat(&left) => match *right {
             Expr::Literal { value, .. } if !value.is_null() => Ok((*left, vec![value])),
             right => Err(Expr::Compare { op: CompareOp::Eq, left, right: Box::new(right) }),
         },
-        Expr::InList { input, list } if !input.is_volatile() => Ok((*input, list)),
+        Expr::InList { input, list } if may_repeat(&input) => Ok((*input, list)),
         other => Err(other),
     }
 }

@@ -24,6 +24,7 @@
 use super::linear::{Atoms, LinearForm, cast, decimal, scale, times};
 use crate::estimate::estimate_rows;
 use crate::facts::facts;
+use crate::plan::freedom::may_repeat;
 use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan, Project};
 use entasis_vector::expr::{ArithmeticOp, Expr, Program};
@@ -92,8 +93,7 @@ fn split(node: &mut Node, columns: &mut Columns) {
 
 /// True for sums of one integer or decimal of the scale of the result.
 fn is_eligible(call: &AggregateCall) -> bool {
-    let fits =
-        |arg: &Expr| scale(arg.ty()).is_some() && scale(arg.ty()) == scale(call.ty) && !arg.is_volatile();
+    let fits = |arg: &Expr| scale(arg.ty()).is_some() && scale(arg.ty()) == scale(call.ty) && may_repeat(arg);
     matches!(call.function, AggregateFunction::Sum)
         && !call.distinct
         && matches!(&call.args[..], [arg] if fits(arg))

@@ -8,10 +8,12 @@
 //! pipelines.
 
 pub(crate) mod display;
+pub(crate) mod freedom;
 mod single_value;
 pub(crate) mod tree;
 mod window;
 
+pub use freedom::has_forms;
 pub use single_value::SingleValue;
 pub(crate) use single_value::second_row;
 pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction};

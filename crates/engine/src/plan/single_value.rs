@@ -65,7 +65,7 @@ impl GroupStates for Values {
         out.begin(rows);
         for row in 0..rows {
             let value = self.values.get_mut(start + row).and_then(Option::take);
-            out.write_value(row, &value.unwrap_or(Value::Null))?;
+            out.write_value_of(row, &value.unwrap_or(Value::Null), self.ty)?;
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
 //! Small tools that all rules share: sets of columns, walks over trees, replacing columns by what they stand
 //! for.
 
-use super::{Aggregate, Filter, Join, JoinKey, Node, Values};
+use super::{Aggregate, Filter, JoinKey, Node, Values};
 use entasis_vector::ColumnId;
-use entasis_vector::expr::{ArithmeticOp, Expr, Function};
-use entasis_vector::{DataType, Value};
+use entasis_vector::expr::Expr;
 use std::collections::HashMap;
 
 /// A set of columns, one bit each.
@@ -166,6 +165,12 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
     }
 }
 
+/// Calls `f` for every expression of `node` and of all nodes below it.
+pub(crate) fn each_expr(node: &mut Node, f: &mut dyn FnMut(&Expr)) {
+    for_each_expr(node, &mut |expr, _| f(expr));
+    node.children_mut().into_iter().for_each(|child| each_expr(child, f));
+}
+
 /// Puts expressions in place of columns.
 pub(crate) fn substitute(expr: Expr, with: &HashMap<ColumnId, Expr>) -> Expr {
     if with.is_empty() {
@@ -175,59 +180,6 @@ pub(crate) fn substitute(expr: Expr, with: &HashMap<ColumnId, Expr>) -> Expr {
         Expr::Column { id, .. } => with.get(id).cloned().unwrap_or(e),
         _ => e,
     })
-}
-
-/// True if evaluating `expr` for a row that the statement would not have evaluated it for might well raise an
-/// error: division, casts that lose, roots. Overflow of sums and products is left out: it is rare, and
-/// filters on them would never move.
-pub(crate) fn may_fail(expr: &Expr) -> bool {
-    let mut fails = false;
-    expr.visit(&mut |e| fails |= node_may_fail(e));
-    fails
-}
-
-fn node_may_fail(expr: &Expr) -> bool {
-    match expr {
-        Expr::Arithmetic { op: ArithmeticOp::Divide | ArithmeticOp::Modulo, right, .. } => {
-            !matches!(&**right, Expr::Literal { value: Value::Integer(v), .. } if *v != 0)
-                && !matches!(&**right, Expr::Literal { value: Value::Float(v), .. } if *v != 0.0)
-        }
-        Expr::Cast { input, ty, lenient: false } => !is_safe_cast(input.ty(), *ty),
-        Expr::Function { function: Function::Sqrt, .. } => true,
-        Expr::Function { function: Function::Substring, args, .. } => {
-            args.len() > 2 && !matches!(&args[2], Expr::Literal { value: Value::Integer(v), .. } if *v >= 0)
-        }
-        _ => false,
-    }
-}
-
-/// True if every value of `from` has a counterpart in `to`.
-pub(crate) fn is_safe_cast(from: DataType, to: DataType) -> bool {
-    if from == to || from == DataType::Null || to == DataType::Varchar || to == DataType::Float64 {
-        return to != DataType::Float64 || from.is_numeric() || from == DataType::Null;
-    }
-    let digits = |ty: DataType| match ty {
-        DataType::Decimal { precision, scale } => Some((precision - scale, scale)),
-        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
-        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
-        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
-        DataType::Int64 => Some((19, 0)),
-        DataType::UInt64 => Some((20, 0)),
-        _ => None,
-    };
-    match (from, to) {
-        (DataType::Date, DataType::Timestamp | DataType::TimestampTz) => true,
-        (_, DataType::Decimal { .. }) => match (digits(from), digits(to)) {
-            (Some(from), Some(to)) => from.0 <= to.0 && from.1 <= to.1,
-            _ => false,
-        },
-        _ if from.is_integer() && to.is_integer() => {
-            let ((a, b), (c, d)) =
-                (from.integer_range().expect("an integer"), to.integer_range().expect("an integer"));
-            c <= a && b <= d
-        }
-        _ => false,
-    }
 }
 
 /// Takes `left = right` apart into a join key between the sides with the columns `left` and `right`,
@@ -258,10 +210,4 @@ pub(crate) fn key_predicate(key: JoinKey) -> Expr {
     use entasis_vector::expr::CompareOp;
     let op = if key.null_equals_null { CompareOp::NotDistinctFrom } else { CompareOp::Eq };
     Expr::compare(op, key.left, key.right)
-}
-
-/// True if any expression of the join may differ when evaluated again.
-pub(crate) fn is_volatile_join(join: &Join) -> bool {
-    join.residual.iter().any(Expr::is_volatile)
-        || join.on.iter().any(|key| key.left.is_volatile() || key.right.is_volatile())
 }

@@ -36,7 +36,8 @@ pub struct Settings {
     pub threads: usize,
     /// Rows of a chunk, 1 to [`CHUNK_ROWS`]. Small ones are for tests.
     pub chunk_rows: usize,
-    /// True: every hash is the same, so that all tables collide. For tests.
+    /// True: every hash of a join is the same, and there are two for all groups, so that all tables collide.
+    /// For tests.
     pub hash_collisions: bool,
     /// Count rows, chunks, time and memory of each operator.
     pub profile: bool,

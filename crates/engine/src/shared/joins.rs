@@ -17,6 +17,7 @@
 
 use super::Shared;
 use crate::estimate::estimate_rows;
+use crate::plan::freedom::may_repeat;
 use crate::plan::tree::{conjuncts, filter, key_predicate, substitute, take};
 use crate::plan::{ColumnInfo, Columns, Join, JoinKind, Node, Output, Plan, Scan};
 use crate::relation::{Relation, is_same_relation};
@@ -133,7 +134,7 @@ fn collect<'a>(node: &'a Node, next: &mut usize, continues: bool, regions: &mut 
     let is_inside = is_inside(node);
     if is_inside && !continues {
         let region = Region::new(at, node);
-        if region.scans.len() > 1 && !region.conjuncts.iter().any(Expr::is_volatile) {
+        if region.scans.len() > 1 && region.conjuncts.iter().all(may_repeat) {
             regions.push(region);
         }
     }

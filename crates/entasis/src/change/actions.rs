@@ -141,7 +141,13 @@ impl Actions {
                 foreign::restrict(work, &due.parent, &due.child, &due.key, &due.went)?;
                 self.settled.push(claim);
             }
-            _ => {
+            // The default may be just the key that was removed: then the rows are as before, and refer to it
+            // still, as under NO ACTION.
+            ReferentialAction::SetDefault => {
+                self.open.push(claim);
+                self.due.push_back(due);
+            }
+            ReferentialAction::Cascade | ReferentialAction::SetNull => {
                 self.settled.push(claim);
                 self.due.push_back(due);
             }

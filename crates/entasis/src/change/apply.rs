@@ -48,41 +48,47 @@ pub(crate) fn apply(
         if row.fate == Fate::Added {
             let mut values = vec![Value::Null; types.len()];
             set(&mut values, columns, rows, row, &types);
+            interrupt.keep(&values)?;
             added.push(values);
             continue;
         }
         for (key, &is_touched) in watched.iter_mut().zip(&is_touched) {
-            let values = || read(&writer, row.id, &key.columns);
-            match row.fate {
-                Fate::Removed => key.removed.push(values()),
-                _ if is_touched => key.replaced.push(values()),
-                _ => {}
-            }
+            let list = match row.fate {
+                Fate::Removed => &mut key.removed,
+                _ if is_touched => &mut key.replaced,
+                _ => continue,
+            };
+            let values = read(&writer, row.id, &key.columns);
+            interrupt.keep(&values)?;
+            list.push(values);
         }
         if row.fate == Fate::Updated && moves {
             let mut values = read(&writer, row.id, &(0..types.len()).collect::<Vec<_>>());
             set(&mut values, columns, rows, row, &types);
+            interrupt.keep(&values)?;
             added.push(values);
         }
     }
     let mut changes = Vec::with_capacity(columns.len());
     for row in rows.rows.iter().filter(|row| row.fate == Fate::Updated && !moves) {
-        interrupt.look_now_and_then()?;
+        interrupt.wrote(&writer)?;
         changes.clear();
         changes.extend(columns.iter().enumerate().map(|(at, &column)| (column, rows.datum(row, at))));
         writer.update(row.id, &changes);
         for (key, _) in watched.iter_mut().zip(&is_touched).filter(|(_, is_touched)| **is_touched) {
-            key.added.push(read(&writer, row.id, &key.columns));
+            let values = read(&writer, row.id, &key.columns);
+            interrupt.keep(&values)?;
+            key.added.push(values);
         }
     }
     let goes = |row: &&RowChange<'_>| row.fate == Fate::Removed || (row.fate == Fate::Updated && moves);
     for row in rows.rows.iter().filter(goes) {
-        interrupt.look_now_and_then()?;
+        interrupt.wrote(&writer)?;
         writer.delete(row.id);
     }
     let moved = rows.rows.iter().filter(|row| row.fate == Fate::Updated && moves).count();
     for (number, values) in added.iter().enumerate() {
-        interrupt.look_now_and_then()?;
+        interrupt.wrote(&writer)?;
         let datums: Vec<Datum<'_>> =
             values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
         let own = writer.next_number();
@@ -90,10 +96,14 @@ pub(crate) fn apply(
         for (key, _) in
             watched.iter_mut().zip(&is_touched).filter(|(_, touched)| **touched || number >= moved)
         {
-            key.added.push(indexed(values, &key.columns, own));
+            let values = indexed(values, &key.columns, own);
+            // Texts are shared with the row.
+            interrupt.keep_bytes(size_of_val(&values[..]) + size_of::<Values>())?;
+            key.added.push(values);
         }
     }
     drop(writer);
+    interrupt.charged();
     work.go_on()?;
     settle(work, entry, watched, actions)?;
     Ok(rows.rows.len() as u64)

@@ -14,6 +14,7 @@ use crate::work::Work;
 use entasis_sql::{Action, Change};
 use entasis_storage::index::index_columns;
 use entasis_storage::{AppendedRows, RowId, TableEntry, TableSnapshot};
+use entasis_vector::statement::{self, Growth};
 use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Result, Selection, Vector};
 use std::sync::Arc;
 
@@ -103,10 +104,12 @@ fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) -> Result<
 /// The new rows: `columns` of the table have the values of the chunks, the others keep theirs.
 fn moved_rows(rows: &TableSnapshot, columns: &[(usize, usize)], chunks: &[Chunk]) -> Result<AppendedRows> {
     let mut appender = rows.table().appender();
-    let mut to = Chunk::new();
+    let (mut to, mut growth) = (Chunk::new(), Growth::default());
     let mut morsel = 0;
     let (mut positions, mut numbers): (Vec<u16>, Vec<u16>) = (Vec::new(), Vec::new());
     for chunk in chunks {
+        statement::check()?;
+        growth.reach(appender.bytes())?;
         let ids: Vec<RowId> = row_ids(chunk).collect();
         let window = |id: &RowId| (id.group, id.slot as usize / CHUNK_ROWS);
         let mut done = 0;

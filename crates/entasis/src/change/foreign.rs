@@ -23,7 +23,7 @@ pub(crate) fn columns(work: &Work, entry: &TableEntry) -> impl Iterator<Item = V
 /// The foreign keys that refer to a table, each with the table that declares it.
 pub(crate) fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>, ForeignKey)> {
     let mut found = Vec::new();
-    let name = entry.name.to_lowercase();
+    let name = entry.name.to_ascii_lowercase();
     for other in work.names.tables() {
         let keys = other.definition.foreign_keys.iter().filter(|key| key.table == name);
         found.extend(keys.map(|key| (other.clone(), key.clone())));

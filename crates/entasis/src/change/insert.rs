@@ -405,7 +405,7 @@ impl ResultSink for TableSink<'_> {
             spares: Vec::new(),
             chunk: Chunk::new(),
             morsel: 0,
-            memory: Reservation::new(&self.session.shared.memory),
+            memory: Reservation::new(&self.session.shared.changes),
             collector: self.collector.map(|collector| collector.worker()).transpose()?,
             parts: self.filled.0.clone(),
         }))
@@ -438,7 +438,7 @@ impl ResultWorker for TableWorker {
         let own = self.entry.table.schema().len();
         let returned = own + self.checks.len();
         if !self.checks.is_empty() {
-            row::judge_checks(&self.entry, &self.checks, own, std::slice::from_ref(chunk))?;
+            row::judge_checks(&self.entry, &self.checks, own, own, std::slice::from_ref(chunk))?;
         }
         let mut bytes = 0;
         if let Some(appender) = &mut self.appender {

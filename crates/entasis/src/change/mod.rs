@@ -18,7 +18,7 @@ mod keys;
 mod rows;
 
 use self::actions::Actions;
-use crate::constraints::row::judge_checks;
+use crate::constraints::row::{judge_checks, judge_proposed};
 use crate::execute::query;
 use crate::rows::Rows;
 use crate::session::Session;
@@ -40,8 +40,10 @@ pub(crate) fn change(session: &Session, work: &mut Work, change: Change) -> Resu
 fn change_rows(session: &Session, work: &mut Work, change: Change, actions: &mut Actions) -> Result<Rows> {
     let entry = target(work, &change.table)?;
     let found = query(session, change.plan.clone())?;
-    let checks = rows::first_value(&change) + change.columns.len();
-    judge_checks(&entry, &change.checks, checks, found.chunks())?;
+    let proposed = rows::first_value(&change) + change.columns.len();
+    judge_proposed(&entry, &change.proposed, proposed, found.chunks())?;
+    let checks = proposed + change.proposed.len();
+    judge_checks(&entry, &change.checks, checks, proposed, found.chunks())?;
     if let Some(changed) = bulk::apply(work, &entry, &change, &found)? {
         return Ok(Rows::changed_rows(changed));
     }

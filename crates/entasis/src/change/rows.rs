@@ -9,6 +9,9 @@ use entasis_vector::error::sqlstate::CARDINALITY;
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::collections::HashMap;
 
+/// Bytes of a row that was seen, in a table by the hash of its key.
+const SEEN: usize = 96;
+
 /// What happens to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -62,6 +65,8 @@ pub(crate) fn rows_to_change<'a>(
     found: &'a Rows,
     interrupt: &mut Interrupt,
 ) -> Result<RowsToChange<'a>> {
+    // They are sorted, too, which takes half as much again.
+    interrupt.keep_bytes(found.rows() as usize * size_of::<RowChange<'_>>() / 2 * 3)?;
     let mut rows = Vec::with_capacity(found.rows() as usize);
     for (number, chunk) in found.chunks().iter().enumerate() {
         interrupt.look()?;
@@ -139,6 +144,7 @@ fn refuse_equal(
             }
             is_equal[index] = true;
         } else {
+            interrupt.keep_bytes(SEEN)?;
             others.push(index);
         }
     }

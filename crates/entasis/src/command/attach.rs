@@ -3,13 +3,13 @@
 use crate::config::Config;
 use crate::rows::Rows;
 use crate::session::{Attached, Session};
-use crate::shared::Shared;
+use crate::shared::{Shared, User};
 use crate::work::Work;
 use entasis_sql::quoted;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Names that a database must not have, because every database has schemas with these names.
 const TAKEN: [&str; 5] = ["main", "public", "temp", "pg_temp", "information_schema"];
@@ -29,19 +29,24 @@ pub(super) struct Wanted<'a> {
 /// Opens another database, under its name or that of its file.
 pub(super) fn attach(session: &Session, work: &Work, path: &str, wanted: Wanted<'_>) -> Result<Rows> {
     let Wanted { name, if_not_exists, or_replace, options } = wanted;
-    let mut is_read_only = false;
+    let (mut is_read_only, mut allow_missing_log) = (false, false);
     for (option, value) in options {
         match (option.as_str(), value) {
             ("read_only", Value::Boolean(value)) => is_read_only = *value,
-            ("read_only", _) => return Err(Error::input("option read_only of ATTACH takes true or false")),
+            ("allow_missing_log", Value::Boolean(value)) => allow_missing_log = *value,
+            (option @ ("read_only" | "allow_missing_log"), _) => {
+                return Err(Error::input(format!("option {option} of ATTACH takes true or false")));
+            }
             _ => {
                 let error = Error::input(format!("ATTACH has no option '{option}'"));
-                return Err(error.with_hint("the option is read_only: ATTACH 'file' AS name (READ_ONLY)"));
+                let hint =
+                    "the options are read_only and allow_missing_log: ATTACH 'file' AS name (READ_ONLY)";
+                return Err(error.with_hint(hint));
             }
         }
     }
     let is_memory = path.is_empty() || path == ":memory:";
-    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().to_ascii_lowercase());
     let name = name.or(stem.filter(|_| !is_memory));
     let name = name.ok_or_else(|| {
         Error::input("a database in memory needs a name").with_hint("ATTACH ':memory:' AS name")
@@ -67,18 +72,19 @@ pub(super) fn attach(session: &Session, work: &Work, path: &str, wanted: Wanted<
         attached.retain(|other| *other.name != *name);
     }
     let config = session.own().shared.config.clone();
-    let config = Config { read_only: is_read_only && !is_memory, ..config };
-    let shared = match is_memory {
-        true => Arc::new(Shared::new(config)),
+    let config = Config { read_only: is_read_only && !is_memory, allow_missing_log, ..config };
+    let user = match is_memory {
+        true => User::new(&Arc::new(Shared::new(config))),
         false => Shared::open(Path::new(path), &config)?,
     };
+    let shared = (*user).clone();
     if let Some(same) = session.databases().iter().find(|other| Arc::ptr_eq(&other.shared, &shared)) {
         let text = format!("'{path}' is attached already, as {}", same.name);
         return Err(Error::input(text).with_sqlstate(sqlstate::TAKEN));
     }
     let is_hidden = session.here().newest_names().get(&format!("{name}.")).is_some();
     let owner = shared.next_connection();
-    attached.push(Attached { name: name.into(), shared, owner, is_read_only });
+    attached.push(Attached { name: name.into(), shared, owner, is_read_only, _user: Some(user) });
     session.set_attached(attached);
     let note = "a schema of that name hides it: write its name, a schema and the table's";
     Ok(Rows::empty().with_note(is_hidden.then_some(note)))
@@ -107,9 +113,6 @@ pub(super) fn detach(session: &Session, work: &Work, name: &str, if_exists: bool
     }
     attached.remove(at);
     session.set_attached(attached);
-    let of_it = format!("{name}:");
-    let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
-    taken.retain(|sequence, _| !sequence.starts_with(&of_it));
     Ok(Rows::empty())
 }
 

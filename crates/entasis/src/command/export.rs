@@ -26,7 +26,8 @@ use entasis_sql::{Statement, quoted};
 use entasis_storage::TableEntry;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The file with the declarations.
@@ -52,12 +53,14 @@ pub(super) fn export(
         let (mut load, mut taken, mut count) = (String::new(), HashSet::new(), 0);
         for table in &script.tables {
             let file = file_name(&table.name, written.extension, &mut taken);
-            let path = target.add(&file).display().to_string();
+            let path = target.directory.join(&file);
+            let shown = path.display().to_string();
             let plan = rows_of(&plain, work, table, written.format)?;
-            let sink = files::copy_to(&path, &plan.schema(), &written.copy, &plain.context())?;
+            let sink = files::copy_to(&shown, &plan.schema(), &written.copy, &plain.context())?;
             execute(&plain, plan, &*sink)?;
             count += sink.commit()?;
-            let (name, file) = (object(&work.names, &table.name), file.replace('\'', "''"));
+            target.files.push(path);
+            let (name, file) = (object(&table.name), file.replace('\'', "''"));
             load += &format!("COPY {name} FROM '{file}' ({});\n", written.load);
         }
         target.write(LOAD, &(load + &script.later))?;
@@ -72,14 +75,14 @@ pub(super) fn export(
 fn rows_of(session: &Session, work: &mut Work, table: &TableEntry, format: Format) -> Result<Plan> {
     let schema = table.table.schema();
     // Parquet has no type for it that other programs read.
-    let item = |field: &entasis_vector::Field| match (format, field.ty) {
-        (Format::Parquet, DataType::Interval) => {
-            format!("CAST({0} AS VARCHAR) AS {0}", quoted(&field.name))
+    let item = |field: &entasis_vector::Field| match format {
+        Format::Parquet if field.ty.contains(DataType::Interval) => {
+            format!("CAST({0} AS {1}) AS {0}", quoted(&field.name), with_text(field.ty))
         }
         _ => quoted(&field.name),
     };
     let items: Vec<String> = schema.iter().map(item).collect();
-    let mut sql = format!("SELECT {} FROM {}", items.join(", "), object(&work.names, &table.name));
+    let mut sql = format!("SELECT {} FROM {}", items.join(", "), object(&table.name));
     let options = table.table.options();
     let mut order = options.layout_key.clone();
     if !order.is_empty() {
@@ -93,6 +96,18 @@ fn rows_of(session: &Session, work: &mut Work, table: &TableEntry, format: Forma
     match entasis_sql::bind(parsed, &Names::new(session, work), &[])? {
         Statement::Query(plan) => Ok(plan),
         _ => Err(Error::internal(format!("{sql} is a query"))),
+    }
+}
+
+/// The type with texts in place of intervals.
+fn with_text(ty: DataType) -> DataType {
+    match ty {
+        DataType::Interval => DataType::Varchar,
+        DataType::List(element) => DataType::list(with_text(*element)),
+        DataType::Struct(fields) => {
+            DataType::structure(fields.iter().map(|field| (field.name, with_text(field.ty))))
+        }
+        other => other,
     }
 }
 
@@ -162,7 +177,7 @@ impl Written {
         if let Some((name, _)) = of_format.iter().find(|(_, other)| *other != format) {
             return Err(Error::input(format!("EXPORT DATABASE to {format} has no option '{name}'")));
         }
-        let format_name = format.to_string().to_lowercase();
+        let format_name = format.to_string().to_ascii_lowercase();
         copy.push(("format".to_owned(), Value::Text(format_name.as_str().into())));
         if format == Format::Parquet {
             return Ok(Written { format, extension: "parquet", copy, load: "FORMAT parquet".to_owned() });
@@ -185,6 +200,7 @@ struct Target {
     directory: PathBuf,
     /// True if the directory did not exist before.
     is_new: bool,
+    /// The files that were written, which are removed unless the export is complete.
     files: Vec<PathBuf>,
 }
 
@@ -207,16 +223,14 @@ impl Target {
         Ok(Target { directory: directory.to_owned(), is_new, files: Vec::new() })
     }
 
-    /// The path of a new file, which is removed unless the export is complete.
-    fn add(&mut self, name: &str) -> PathBuf {
-        let path = self.directory.join(name);
-        self.files.push(path.clone());
-        path
-    }
-
+    /// Writes a new file.
     fn write(&mut self, name: &str, text: &str) -> Result<()> {
-        let path = self.add(name);
-        fs::write(&path, text).map_err(|error| Error::io(format!("'{}'", path.display()), &error))
+        let path = self.directory.join(name);
+        let failed = |error| Error::io(format!("'{}'", path.display()), &error);
+        // The directory was empty: what is there by now is another's.
+        let mut file = File::create_new(&path).map_err(failed)?;
+        self.files.push(path.clone());
+        file.write_all(text.as_bytes()).map_err(failed)
     }
 
     fn keep(mut self) {

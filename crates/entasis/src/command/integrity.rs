@@ -111,7 +111,7 @@ impl Check {
                 self.index(entry, key, &rows, &index)?;
             }
         }
-        let name = object(&work.names, &entry.name);
+        let name = object(&entry.name);
         for check in &entry.definition.checks {
             // Not as a condition, which might be answered from an index.
             let sql = format!("SELECT count(CASE WHEN NOT ({}) THEN 1 END) FROM {name}", check.sql);
@@ -259,9 +259,9 @@ impl Check {
         let are_equal: Vec<String> = are_equal.collect();
         let sql = format!(
             "SELECT count(*) FROM {} AS c WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS p WHERE {})",
-            object(&work.names, &entry.name),
+            object(&entry.name),
             is_not_null.join(" AND "),
-            object(&work.names, &parent.name),
+            object(&parent.name),
             are_equal.join(" AND ")
         );
         self.violations(session, work, entry, &sql, what)

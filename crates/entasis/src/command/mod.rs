@@ -24,7 +24,20 @@ use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_sql::Command;
+use entasis_storage::CatalogVersion;
 use entasis_vector::Result;
+
+/// The statements that create the table or view of this name again, or everything that is not temporary.
+/// `None` if there is no such table or view, or it is temporary.
+pub(crate) fn declarations(names: &CatalogVersion, object: Option<&str>) -> Result<Option<String>> {
+    match object {
+        Some(object) => script::Script::of_object(names, object),
+        None => {
+            let all = script::Script::of(names)?;
+            Ok(Some(all.schema + &all.later))
+        }
+    }
+}
 
 /// Runs a command.
 pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) -> Result<Rows> {

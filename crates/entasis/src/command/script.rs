@@ -12,7 +12,7 @@
 use entasis_engine::relation::{ColumnDefault, Compression, ForeignKey, KeyKind, ReferentialAction};
 use entasis_sql::quoted;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, View, is_temporary};
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{DataType, Error, Result, name};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ impl Script {
         let (mut schema, mut later) = (String::new(), String::new());
 
         let schemas = lasting.iter().filter(|entry| matches!(entry, Entry::Schema(_)));
-        schemas.for_each(|entry| line(&mut schema, &format!("CREATE SCHEMA {}", quoted(entry.shown_name()))));
+        schemas
+            .for_each(|entry| line(&mut schema, &format!("CREATE SCHEMA {}", quoted(&entry.shown_name()))));
         let identities: HashSet<&str> = tables().flat_map(|table| table.definition.identities()).collect();
         for entry in &lasting {
             let Entry::Sequence(sequence) = entry else { continue };
@@ -63,10 +64,7 @@ impl Script {
         }
         for table in &tables {
             let name = writer.object(&table.name);
-            for key in table.definition.keys.iter().filter(|key| key.kind == KeyKind::Index) {
-                let (own, columns) = (quoted(&key.name), columns(table, &key.columns));
-                line(&mut schema, &format!("CREATE INDEX {own} ON {name} ({columns})"));
-            }
+            writer.indexes(table, &mut schema);
             let is_left = |key: &&ForeignKey| left.contains(&(table.name.clone(), key.name.clone()));
             for key in table.definition.foreign_keys.iter().filter(is_left) {
                 line(&mut later, &format!("ALTER TABLE {name} ADD {}", writer.foreign_key(table, key)?));
@@ -77,6 +75,25 @@ impl Script {
         views().for_each(|view| writer.view(view, &all, &mut done, &mut schema));
         Ok(Script { schema, tables, later })
     }
+
+    /// The statements that create a table with its indexes, or a view. `None` if there is no such object, or
+    /// it is temporary.
+    ///
+    /// # Errors
+    /// Those of [`Script::of`].
+    pub(super) fn of_object(names: &CatalogVersion, object: &str) -> Result<Option<String>> {
+        let writer = Writer { names };
+        let mut out = String::new();
+        match names.get(object).filter(|entry| !is_temporary(entry.name())) {
+            Some(Entry::Table(table)) => {
+                out += &writer.table(table, |_| true)?;
+                writer.indexes(table, &mut out);
+            }
+            Some(Entry::View(view)) => writer.view(view, &HashMap::new(), &mut HashSet::new(), &mut out),
+            _ => return Ok(None),
+        }
+        Ok(Some(out))
+    }
 }
 
 /// Adds a statement.
@@ -86,12 +103,10 @@ fn line(out: &mut String, statement: &str) {
 }
 
 /// The name of an object of a catalog, as statements write it.
-pub(super) fn object(names: &CatalogVersion, name: &str) -> String {
-    match name.split_once('.') {
-        Some((schema, own)) if names.get(&format!("{schema}.")).is_some() => {
-            format!("{}.{}", quoted(schema), quoted(own))
-        }
-        _ => quoted(name),
+pub(super) fn object(name: &str) -> String {
+    match name::split(name) {
+        (name::MAIN, own) => quoted(own),
+        (schema, own) => format!("{}.{}", quoted(schema), quoted(own)),
     }
 }
 
@@ -169,7 +184,15 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn object(&self, name: &str) -> String {
-        object(self.names, name)
+        object(name)
+    }
+
+    /// `CREATE INDEX` for each index of a table.
+    fn indexes(&self, table: &TableEntry, out: &mut String) {
+        for key in table.definition.keys.iter().filter(|key| key.kind == KeyKind::Index) {
+            let (own, columns) = (quoted(&key.name), columns(table, &key.columns));
+            line(out, &format!("CREATE INDEX {own} ON {} ({columns})", self.object(&table.name)));
+        }
     }
 
     /// `CREATE TABLE`, with those of its foreign keys that `has` accepts.
@@ -207,8 +230,9 @@ impl Writer<'_> {
             ColumnDefault::Identity { sequence, always } => {
                 let missing = || Error::internal(format!("there is no sequence {sequence}"));
                 let counts = counting(self.names.sequence(sequence).ok_or_else(missing)?, field.ty);
-                if *sequence != format!("{}_{}_seq", table.name, field.name.to_lowercase()) {
-                    let own = sequence.rsplit_once('.').map_or(sequence.as_str(), |(_, own)| own);
+                let (schema, table) = name::split(&table.name);
+                let own = name::own(sequence);
+                if *sequence != name::joined(schema, &format!("{table}_{}_seq", name::fold(&field.name))) {
                     out += &format!(" CONSTRAINT {}", quoted(own));
                 }
                 let when = if *always { "ALWAYS" } else { "BY DEFAULT" };

@@ -56,31 +56,95 @@ pub(crate) fn change_index(
     // Rows with a NULL are not in a unique index.
     let is_in = |row: &&Vec<Value>| key.kind == KeyKind::Index || !row[..width].iter().any(Value::is_null);
     let removed: Vec<&Vec<Value>> = change.removed.iter().chain(&change.replaced).filter(is_in).collect();
-    for id in find_rows(writer, removed, &types, width, interrupt)? {
-        writer.delete(id);
+    let mut found = find_rows(writer, removed, &types, width, interrupt)?;
+    if found.len() < MANY {
+        for id in found {
+            interrupt.wrote(writer)?;
+            writer.delete(id);
+        }
+    } else {
+        found.sort_unstable();
+        interrupt.wrote(writer)?;
+        writer.delete_many(&found);
     }
     for row in change.added.iter().filter(is_in) {
-        interrupt.look_now_and_then()?;
+        interrupt.wrote(writer)?;
         writer.insert(&datums(row, &types));
     }
     Ok(())
 }
 
-/// The ids of rows of an index whose first `width` columns are its layout key. Rows with the same key are
-/// looked up together, because very many other rows may have that key too.
+/// From so many rows on, rows of an index are removed together.
+const MANY: usize = 64;
+/// If more than one in so many rows of an index are looked for, all of them are read once.
+// PERF: to search for a row takes as long as to read some thirty in one pass.
+const PASS_SHARE: u64 = 32;
+
+/// The ids of rows of an index whose first `width` columns are its layout key.
 fn find_rows(
     writer: &TableWriter<'_>,
-    mut rows: Vec<&Vec<Value>>,
+    rows: Vec<&Values>,
     types: &[DataType],
     width: usize,
     interrupt: &mut Interrupt,
 ) -> Result<Vec<RowId>> {
-    let order = |a: &&Vec<Value>, b: &&Vec<Value>| {
+    if rows.len() > 1 && rows.len() as u64 > writer.rows() / PASS_SHARE {
+        find_in_one_pass(writer, &rows, types, interrupt)
+    } else {
+        find_by_key(writer, rows, types, width, interrupt)
+    }
+}
+
+/// Reads all rows of the index, and takes those that are looked for.
+fn find_in_one_pass(
+    writer: &TableWriter<'_>,
+    rows: &[&Values],
+    types: &[DataType],
+    interrupt: &mut Interrupt,
+) -> Result<Vec<RowId>> {
+    let mut wanted: HashMap<u64, Vec<Vec<Datum<'_>>>> = HashMap::with_capacity(rows.len());
+    for row in rows {
+        interrupt.look_now_and_then()?;
+        let row = datums(row, types);
+        wanted.entry(hash(&row)).or_default().push(row);
+    }
+    let mut found = Vec::with_capacity(rows.len());
+    let columns: Vec<usize> = (0..types.len()).collect();
+    writer.each_row(&columns, |id, row| {
+        interrupt.look_now_and_then()?;
+        if let Some(rows) = wanted.get_mut(&hash(row))
+            && let Some(at) = rows.iter().position(|wanted| is_same_row(wanted, row))
+        {
+            rows.swap_remove(at);
+            found.push(id);
+        }
+        Ok(())
+    })?;
+    assert!(found.len() == rows.len(), "every row is in the index");
+    Ok(found)
+}
+
+fn hash(datums: &[Datum<'_>]) -> u64 {
+    datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash())
+}
+
+fn is_same_row(one: &[Datum<'_>], other: &[Datum<'_>]) -> bool {
+    one.iter().zip(other).all(|(a, b)| a.is_same(*b))
+}
+
+/// Searches for each row. Rows with the same key are looked up together, because very many other rows may
+/// have that key too.
+fn find_by_key(
+    writer: &TableWriter<'_>,
+    mut rows: Vec<&Values>,
+    types: &[DataType],
+    width: usize,
+    interrupt: &mut Interrupt,
+) -> Result<Vec<RowId>> {
+    let order = |a: &&Values, b: &&Values| {
         let columns = a.iter().zip(*b).take(width).map(|(a, b)| a.total_cmp(b));
         { columns }.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     };
-    let hash =
-        |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
     rows.sort_by(order);
     let mut found = Vec::with_capacity(rows.len());
     for same in rows.chunk_by(|a, b| order(a, b).is_eq()) {
@@ -94,9 +158,8 @@ fn find_rows(
         writer.find_each(&datums(&same[0][..width], types), |id| {
             let others: Vec<Datum<'_>> =
                 (width..types.len()).map(|column| writer.datum(id, column)).collect();
-            let is_it = |wanted: &Vec<Datum<'_>>| wanted.iter().zip(&others).all(|(a, b)| a.is_same(*b));
             if let Some(rows) = wanted.get_mut(&hash(&others))
-                && let Some(at) = rows.iter().position(is_it)
+                && let Some(at) = rows.iter().position(|wanted| is_same_row(wanted, &others))
             {
                 rows.swap_remove(at);
                 found.push(id);
@@ -152,4 +215,57 @@ fn rows_with(writer: &TableWriter<'_>, key: &[Datum<'_>], limit: usize) -> Vec<R
         found.len() < limit
     });
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_engine::exec::CancelFlag;
+    use entasis_storage::Table;
+    use entasis_storage::definition::TableOptions;
+    use entasis_vector::{Field, Schema};
+
+    /// An index of a text and a number by which rows of its table are told apart, both with few values, so
+    /// that equal rows, equal keys with other numbers, and NULLs occur.
+    fn index(rows: u64) -> (std::sync::Arc<Table>, Vec<Values>) {
+        let schema: Schema = vec![Field::new("s", DataType::Varchar), Field::new("number", DataType::Int64)];
+        let table = Table::with_options("index", schema, TableOptions::keyed(vec![0]));
+        let row = |i: u64| {
+            let text = (i % 7 != 3).then(|| Value::Text(format!("text {}", i * 7919 % 101).into()));
+            vec![text.unwrap_or(Value::Null), Value::Integer((i * 31 % 57).into())]
+        };
+        let rows: Vec<Values> = (0..rows).map(row).collect();
+        let mut writer = table.write();
+        rows.iter().for_each(|row| {
+            writer.insert(&datums(row, &[DataType::Varchar, DataType::Int64]));
+        });
+        drop(writer);
+        (table, rows)
+    }
+
+    #[test]
+    fn one_pass_finds_what_searches_find() {
+        for (rows, step) in [(1, 1), (10, 3), (3000, 1), (3000, 7), (5000, 450)] {
+            let (table, all) = index(rows);
+            let wanted: Vec<&Values> = all.iter().step_by(step).collect();
+            let types = [DataType::Varchar, DataType::Int64];
+            let writer = table.write();
+            let mut interrupt = Interrupt::by(CancelFlag::default());
+            let values = |ids: Vec<RowId>| {
+                let mut ids = ids;
+                ids.sort_unstable();
+                assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "each row is found once");
+                let value = |id: &RowId, column: usize| writer.datum(*id, column).value(types[column]);
+                let mut values: Vec<Values> = ids.iter().map(|id| vec![value(id, 0), value(id, 1)]).collect();
+                values.sort_by_key(|values| format!("{values:?}"));
+                values
+            };
+            let pass = values(find_in_one_pass(&writer, &wanted, &types, &mut interrupt).unwrap());
+            let searched = values(find_by_key(&writer, wanted.clone(), &types, 1, &mut interrupt).unwrap());
+            let mut expected: Vec<Values> = wanted.into_iter().cloned().collect();
+            expected.sort_by_key(|values| format!("{values:?}"));
+            assert_eq!(pass, expected);
+            assert_eq!(searched, expected);
+        }
+    }
 }

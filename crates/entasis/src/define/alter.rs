@@ -2,7 +2,7 @@
 
 use super::entry::{keep_order, new_entry, options_of, refuse_taken_indexes, with_keys};
 use super::views::{self, Views};
-use super::{references, remove};
+use super::{columns, references, remove};
 use crate::change::insert;
 use crate::execute::query;
 use crate::relations::TableRelation;
@@ -72,7 +72,7 @@ fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mu
         }
     }
     references::follow_columns(work, entry, &mut to)?;
-    let mut views = Views::of(session, work, &entry.name);
+    let mut views = Views::of(session, work, &entry.name)?;
     views.judge_columns(entry, &to)?;
     let Columns { columns, mut definition, rows, cascade, .. } = to;
     keep_order(entry, &mut definition);
@@ -119,6 +119,11 @@ pub(super) fn rebuilt(
     {
         let (new, indexes) = with_keys(entry, definition);
         insert::fill_indexes(session, &new, work.snapshot(&entry.table), &indexes)?;
+        return Ok(new);
+    }
+    if let Some(rows) = &rows
+        && let Some(new) = columns::changed(session, work, entry, (&columns, &definition), rows)?
+    {
         return Ok(new);
     }
     let new = new_entry(&entry.name, columns, definition)?;

@@ -78,7 +78,7 @@ pub(super) fn name_sequences(
 
 /// Drops a table that is to be replaced, with its sequences. Views that need it must be checked afterwards.
 pub(super) fn replace(session: &Session, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
-    let views = Views::of(session, work, name);
+    let views = Views::of(session, work, name)?;
     if let (true, Some(old)) = (or_replace, work.names.table(name).cloned()) {
         references::refuse_referred(work, &old, &[])?;
         work.relies_on(&old);

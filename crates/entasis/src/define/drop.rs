@@ -44,7 +44,7 @@ pub(super) fn objects(
         found.iter().try_for_each(|schema| schemas::drop(session, work, schema, cascade))?;
         return Ok(Rows::empty());
     }
-    let together: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let together: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
     for entry in found {
         remove::object(session, work, &entry, &together, cascade)?;
     }

@@ -70,12 +70,9 @@ pub(super) fn redefined(entry: &TableEntry, definition: Definition) -> Arc<Table
 /// Refuses index names that are taken: each index needs a name of its own.
 pub(super) fn refuse_taken_indexes(work: &Work, entry: &TableEntry) -> Result<()> {
     for key in &entry.definition.keys {
-        let is_taken = |other: &&Arc<TableEntry>| {
-            !other.name.eq_ignore_ascii_case(&entry.name)
-                && other.definition.keys.iter().any(|own| own.name.eq_ignore_ascii_case(&key.name))
-        };
-        let is_beside = |other: &&Arc<TableEntry>| is_temporary(&other.name) == is_temporary(&entry.name);
-        if let Some(owner) = work.names.tables().filter(is_beside).find(is_taken) {
+        let is_other = |other: &&Arc<TableEntry>| !other.name.eq_ignore_ascii_case(&entry.name);
+        let mut owners = work.names.tables_with_index(&key.name, is_temporary(&entry.name));
+        if let Some(owner) = owners.find(is_other) {
             let text = format!("an index named \"{}\" already exists, on table {}", key.name, owner.name);
             return Err(
                 Error::input(text).with_hint("keys have indexes, whose names are those of their constraints")

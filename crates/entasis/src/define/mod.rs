@@ -11,6 +11,7 @@
 //! drop             which objects are dropped
 //! index            indexes and keys of existing tables
 //! alter  create    existing tables that change; new tables
+//! columns          columns that are added and dropped without reading rows
 //! schemas  views   schemas; views, which need other objects
 //! remove           drops an object, and what needs it
 //! references       foreign keys, seen from the table that they refer to
@@ -18,6 +19,7 @@
 //! ```
 
 mod alter;
+mod columns;
 mod create;
 mod drop;
 mod entry;
@@ -78,7 +80,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             Ok(Rows::changed_rows(rows).with_note(note))
         }
         Statement::CreateView { name, sql, columns, becomes_temporary, needs, if_not_exists, or_replace } => {
-            let users = Views::of(session, work, &name);
+            let users = Views::of(session, work, &name)?;
             // Relations that the connection registered, and files, are not objects of the catalog.
             let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
             let view = Arc::new(View { name, sql, schema: columns, needs });

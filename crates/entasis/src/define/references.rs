@@ -33,7 +33,7 @@ fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint:
 /// Refuses to drop or replace a table to which others refer, except for tables that are dropped with it.
 pub(super) fn refuse_referred(work: &Work, entry: &TableEntry, together: &[String]) -> Result<()> {
     let stays =
-        |child: &TableEntry| child.name != entry.name && !together.contains(&child.name.to_lowercase());
+        |child: &TableEntry| child.name != entry.name && !together.contains(&child.name.to_ascii_lowercase());
     match referring(work, entry).into_iter().find(|(child, _)| stays(child)) {
         None => Ok(()),
         Some((child, key)) => {
@@ -62,7 +62,7 @@ pub(super) fn drop_referring(work: &mut Work, entry: &TableEntry) -> Result<()> 
 
 /// Updates foreign keys that refer to a table, including its own, to its new name.
 pub(super) fn follow_name(work: &mut Work, from: &str, to: &str) -> Result<()> {
-    let from = from.to_lowercase();
+    let from = from.to_ascii_lowercase();
     let refers = |child: &&Arc<TableEntry>| child.definition.foreign_keys.iter().any(|key| key.table == from);
     let children: Vec<String> = work.names.tables().filter(refers).map(|child| child.name.clone()).collect();
     for child in children {
@@ -70,7 +70,7 @@ pub(super) fn follow_name(work: &mut Work, from: &str, to: &str) -> Result<()> {
             foreign_keys
                 .iter_mut()
                 .filter(|key| key.table == from)
-                .for_each(|key| key.table = to.to_lowercase());
+                .for_each(|key| key.table = to.to_ascii_lowercase());
         })?;
     }
     Ok(())
@@ -103,7 +103,7 @@ pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut 
             None => return Err(kept(entry, &child.name, &key)),
         }
     }
-    let own_name = entry.name.to_lowercase();
+    let own_name = entry.name.to_ascii_lowercase();
     let Definition { keys, foreign_keys, .. } = &mut to.definition;
     let unique = Definition { keys: keys.clone(), ..Definition::default() };
     let is_broken = |key: &ForeignKey| key.table == own_name && !unique.has_unique_key(&key.references);

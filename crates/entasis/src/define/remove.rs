@@ -16,6 +16,7 @@ use crate::work::Work;
 use entasis_engine::relation::{ColumnDefault, Definition};
 use entasis_sql::called_sequences;
 use entasis_storage::{Entry, IfExists, Sequence, TableEntry, dependencies};
+use entasis_vector::name::shown;
 use entasis_vector::{Error, Result};
 
 /// Drops an object, unless it is gone already. Objects in `together`, in lower case, do not prevent that.
@@ -33,17 +34,14 @@ pub(super) fn object(
         references::refuse_referred(work, table, together)?;
     }
     let users: Vec<Entry> = dependencies::users(&work.names, entry.name()).into_iter().cloned().collect();
-    for user in users.iter().filter(|user| !together.contains(&user.name().to_lowercase())) {
+    for user in users.iter().filter(|user| !together.contains(&user.name().to_ascii_lowercase())) {
         match (user, entry) {
             (Entry::View(_), _) if cascade => object(session, work, user, together, true)?,
             (Entry::View(view), _) => {
-                let (kind, name) = (entry.kind(), entry.name());
-                let hint = format!(
-                    "drop view {} first, or use DROP {} {name} CASCADE",
-                    view.name,
-                    kind.to_uppercase()
-                );
-                return Err(Error::input(format!("view {} uses {kind} {name}", view.name)).with_hint(hint));
+                let (kind, name, view) = (entry.kind(), shown(entry.name()), shown(&view.name));
+                let hint =
+                    format!("drop view {view} first, or use DROP {} {name} CASCADE", kind.to_uppercase());
+                return Err(Error::input(format!("view {view} uses {kind} {name}")).with_hint(hint));
             }
             (Entry::Table(table), Entry::Sequence(sequence)) => drop_calls(work, table, sequence, cascade)?,
             // For foreign keys, see above and below.
@@ -79,8 +77,9 @@ pub(super) fn identities<'a>(
 
 /// Drops the defaults and checks of a table that call a sequence, or refuses to drop the sequence.
 fn drop_calls(work: &mut Work, table: &TableEntry, sequence: &Sequence, cascade: bool) -> Result<()> {
-    let calls =
-        |sql: &str| called_sequences(sql).is_ok_and(|called| called.contains(&sequence.name.to_lowercase()));
+    let calls = |sql: &str| {
+        called_sequences(sql).is_ok_and(|called| called.contains(&sequence.name.to_ascii_lowercase()))
+    };
     let is_identity = |default: &ColumnDefault| match default {
         ColumnDefault::Identity { sequence: own, .. } => own.eq_ignore_ascii_case(&sequence.name),
         _ => false,

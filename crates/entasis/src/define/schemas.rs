@@ -23,7 +23,7 @@ pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result
         let text = format!(
             "a {} named \"{}\" is there already, as if it were in schema {name}",
             entry.kind(),
-            entry.name()
+            entry.shown_name()
         );
         return Err(Error::input(text).with_sqlstate(sqlstate::TAKEN));
     }
@@ -41,7 +41,7 @@ pub(super) fn drop(session: &Session, work: &mut Work, schema: &Entry, cascade: 
             Error::input(text).with_hint(format!("DROP SCHEMA {name} CASCADE drops all that is in it"))
         );
     }
-    let together: Vec<String> = within.iter().map(|entry| entry.name().to_lowercase()).collect();
+    let together: Vec<String> = within.iter().map(|entry| entry.name().to_ascii_lowercase()).collect();
     for entry in &within {
         remove::object(session, work, entry, &together, true)?;
     }

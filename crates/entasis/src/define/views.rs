@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::work::Work;
 use entasis_sql::{Columns, Mentioned, mentioned_columns};
 use entasis_storage::{Entry, TableEntry, View, dependencies};
+use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result, Schema};
 use std::sync::Arc;
 
@@ -59,12 +60,19 @@ pub(super) fn refuse_circle(session: &Session, work: &mut Work, view: &View) -> 
 
 impl Views {
     /// The views that need the object of this name, if there are any.
-    pub(super) fn of(session: &Session, work: &mut Work, name: &str) -> Views {
-        let views = views_of(work, name).into_iter().map(|view| {
-            let columns = columns_of(session, work, &view).ok();
-            (view, columns)
-        });
-        Views { of: name.to_owned(), views: views.collect(), broken: Vec::new() }
+    ///
+    /// # Errors
+    /// That of a statement that is to be run again on a larger stack.
+    pub(super) fn of(session: &Session, work: &mut Work, name: &str) -> Result<Views> {
+        let mut views = Vec::new();
+        for view in views_of(work, name) {
+            let columns = match columns_of(session, work, &view) {
+                Err(error) if error.sqlstate() == sqlstate::NEEDS_STACK => return Err(error),
+                columns => columns.ok(),
+            };
+            views.push((view, columns));
+        }
+        Ok(Views { of: name.to_owned(), views, broken: Vec::new() })
     }
 
     /// Checks a change of the columns of a table.
@@ -77,7 +85,7 @@ impl Views {
         for (view, _) in &self.views {
             let Mentioned { columns, bare } = mentioned_columns(&view.sql)?;
             for (column, field) in before.iter().enumerate() {
-                let name = field.name.to_lowercase();
+                let name = field.name.to_ascii_lowercase();
                 let what = |ending: &str| format!("column {} of table {}{ending}", field.name, entry.name);
                 match to.places[column] {
                     _ if !columns.contains(&name) => {}
@@ -100,7 +108,8 @@ impl Views {
             }
             let is_old = |name: &str| before.iter().any(|field| field.name.eq_ignore_ascii_case(name));
             let new = after.iter().filter(|field| !is_old(&field.name));
-            if let Some(field) = new.into_iter().find(|field| bare.contains(&field.name.to_lowercase())) {
+            if let Some(field) = new.into_iter().find(|field| bare.contains(&field.name.to_ascii_lowercase()))
+            {
                 let what =
                     format!("the name {} without a table, and might come to mean the column", field.name);
                 return Err(refused(view, &what));
@@ -134,7 +143,10 @@ impl Views {
     ) -> Result<()> {
         let Some(before) = before else { return Ok(()) };
         let needs = |reason: &str| refused(view, &format!("{} in its present form: {reason}", self.of));
-        let after = columns_of(session, work, view).map_err(|error| needs(error.message()))?;
+        let after = columns_of(session, work, view).map_err(|error| match error.sqlstate() {
+            sqlstate::NEEDS_STACK => error,
+            _ => needs(error.message()),
+        })?;
         // New columns may be between them.
         let mut rest = after.iter();
         for field in before {

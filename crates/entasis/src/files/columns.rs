@@ -39,10 +39,7 @@ pub(super) fn write_constants(
 
 /// The index of a name among others: one with the same spelling, or else one that differs only in case.
 pub(super) fn place_of<'a>(name: &str, mut names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
-    names
-        .clone()
-        .position(|own| own == name)
-        .or_else(|| names.position(|own| own.to_lowercase() == name.to_lowercase()))
+    names.clone().position(|own| own == name).or_else(|| names.position(|own| own.eq_ignore_ascii_case(name)))
 }
 
 /// The narrowest type that holds every value of both exactly.

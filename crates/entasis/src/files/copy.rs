@@ -8,14 +8,18 @@
 //! 3. Under the lock, a finished part waits until no worker can produce an earlier one: each worker's current
 //!    morsel number only grows, so parts up to the least of them may be written. So the rows in the file have
 //!    the order of their source.
-//! 4. Everything goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement
-//!    that fails leaves neither a partial file nor a temporary one, and does not touch an older target.
+//! 4. Everything goes to a temporary file beside the target, which [`FileSink::commit`] renames ([`Target`]
+//!    says when it does not). A statement that fails leaves neither a partial file nor a temporary one, and
+//!    does not touch an older target.
 
 use super::Format;
+use super::codec::{Codec, Compressor};
 use super::csv::text::Text;
 use super::csv::write::WriteOptions;
-use super::option_values::{count_option, plain, text_option};
+use super::json::JsonRows;
+use super::option_values::{count_option, flag_option, plain, text_option};
 use super::row_groups::{RowGroups, split};
+use super::target::Target;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use entasis_arrow::{chunk_to_batch, schema_to_arrow};
@@ -27,8 +31,6 @@ use parquet::file::properties::WriterProperties;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of text after which a part is handed over before its morsel ends.
@@ -45,16 +47,20 @@ pub fn copy_to(
     options: &[(String, Value)],
     context: &QueryContext,
 ) -> Result<Box<FileSink>> {
-    let settings = Settings::new(path, options)?;
+    let path = if path == "-" { "/dev/stdout" } else { path };
+    let settings = Settings::new(path, schema, options)?;
     let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
-    if settings.format == Format::Parquet && types.contains(&DataType::Interval) {
+    if settings.format == Format::Parquet && types.iter().any(|ty| ty.contains(DataType::Interval)) {
         return Err(Error::not_supported("INTERVAL in Parquet files").with_hint("cast it to VARCHAR"));
     }
-    let temporary = Temporary::new(path)?;
-    let file = File::create(&temporary.path).map_err(|e| Error::io(format!("'{path}'"), &e))?;
+    let (target, file) = Target::open(path)?;
     let arrow: SchemaRef = Arc::new(schema_to_arrow(schema));
     let mut out = match settings.format {
-        Format::Csv => Output::Csv(BufWriter::with_capacity(PART_BYTES, file)),
+        Format::Csv | Format::Json => {
+            let file = BufWriter::with_capacity(PART_BYTES, file);
+            let out = settings.codec.writer(file).map_err(|e| Error::io(format!("'{path}'"), &e))?;
+            Output::Text(Box::new(out))
+        }
         Format::Parquet => {
             let properties = WriterProperties::builder().set_compression(settings.compression);
             Output::Parquet(Box::new(RowGroups::new(
@@ -65,16 +71,30 @@ pub fn copy_to(
             )?))
         }
     };
-    if settings.format == Format::Csv {
-        let mut header = Text::default();
-        settings.csv.header(schema, &mut header);
-        out.write(Part::Text(header), path)?;
+    let mut header = Text::default();
+    let mut left_out = 0;
+    match settings.format {
+        Format::Csv => settings.csv.header(schema, &mut header),
+        Format::Json => {
+            header.plain(settings.json.begin().as_bytes());
+            left_out = settings.json.first();
+        }
+        Format::Parquet => {}
     }
-    let state =
-        State { out: Some(out), waiting: BTreeMap::new(), current: Vec::new(), spare: Vec::new(), rows: 0 };
+    if header.len() > 0 {
+        out.write(Part::Text(header), &mut 0, path)?;
+    }
+    let state = State {
+        out: Some(out),
+        left_out,
+        waiting: BTreeMap::new(),
+        current: Vec::new(),
+        spare: Vec::new(),
+        rows: 0,
+    };
     let format = RowFormat { schema: schema.clone(), types, arrow, settings };
     let (path, context) = (path.to_owned(), context.clone());
-    Ok(Box::new(FileSink(Arc::new(Shared { path, format, state: Mutex::new(state), temporary, context }))))
+    Ok(Box::new(FileSink(Arc::new(Shared { path, format, state: Mutex::new(state), target, context }))))
 }
 
 /// The options of `COPY … TO`.
@@ -82,18 +102,25 @@ pub fn copy_to(
 struct Settings {
     format: Format,
     csv: WriteOptions,
+    json: JsonRows,
+    /// Of CSV and JSON.
+    codec: Codec,
+    /// Of the pages of Parquet.
     compression: Compression,
     row_group_rows: usize,
 }
 
 impl Settings {
-    fn new(path: &str, options: &[(String, Value)]) -> Result<Settings> {
-        let mut format = Format::of_path(path.as_ref());
+    fn new(path: &str, schema: &Schema, options: &[(String, Value)]) -> Result<Settings> {
+        let plain_name = Codec::uncompressed_name(path.as_ref());
+        let mut format = None;
         let mut csv = WriteOptions::default();
-        if path.to_ascii_lowercase().ends_with(".tsv") {
+        if super::extension(&plain_name).as_deref() == Some("tsv") {
             csv.set("delim", &plain(&Value::Text("\\t".into())))?;
         }
-        let mut compression = Compression::ZSTD(ZstdLevel::default());
+        let mut compression = None;
+        // Lines of objects can be appended to, but a file called .json is one value.
+        let mut array = super::extension(&plain_name).as_deref() == Some("json");
         let mut row_group_rows = entasis_storage::ROW_GROUP_ROWS;
         // Options that only one format has.
         let mut of_format: Vec<(&str, Format)> = Vec::new();
@@ -101,11 +128,10 @@ impl Settings {
             let value = &plain(value);
             match name.to_ascii_lowercase().as_str() {
                 "format" => format = Some(Format::of_name(text_option(name, value)?)?),
-                "compression" | "codec" => {
-                    compression = codec(text_option(name, value)?)?;
-                    if compression != Compression::UNCOMPRESSED {
-                        of_format.push((name, Format::Parquet));
-                    }
+                "compression" | "codec" => compression = Some((name, value.clone())),
+                "array" => {
+                    array = flag_option(name, value)?;
+                    of_format.push((name, Format::Json));
                 }
                 "row_group_size" => {
                     row_group_rows = count_option(name, value)?.max(1);
@@ -115,20 +141,38 @@ impl Settings {
                 _ => {
                     return Err(Error::input(format!("COPY TO has no option '{name}'")).with_hint(
                         "the options are format; header, delim, quote, nullstr, dateformat and timestampformat for CSV; \
-                         compression and row_group_size for Parquet",
+                         row_group_size for Parquet; array for JSON; \
+                         compression",
                     ));
                 }
             }
         }
-        let format = format.unwrap_or(Format::Csv);
+        let format = format.map_or_else(|| Format::promised(path.as_ref()), Ok)?;
+        let mut codec = Codec::Plain;
+        let mut of_pages = Compression::ZSTD(ZstdLevel::default());
+        match (format, compression) {
+            (Format::Csv | Format::Json, option) => {
+                let given = option.map(|(name, value)| Codec::of_option(name, &value)).transpose()?.flatten();
+                codec = given.unwrap_or_else(|| Codec::of_path(path.as_ref()));
+            }
+            (Format::Parquet, Some((name, value))) => of_pages = page_codec(text_option(name, &value)?)?,
+            (Format::Parquet, None) => {}
+        }
         match of_format.iter().find(|(_, other)| *other != format) {
             Some((name, _)) => Err(Error::input(format!("COPY TO {format} has no option '{name}'"))),
-            None => Ok(Settings { format, csv, compression, row_group_rows }),
+            None => Ok(Settings {
+                json: JsonRows::new(schema, array),
+                format,
+                csv,
+                codec,
+                compression: of_pages,
+                row_group_rows,
+            }),
         }
     }
 }
 
-fn codec(name: &str) -> Result<Compression> {
+fn page_codec(name: &str) -> Result<Compression> {
     match name.to_ascii_lowercase().as_str() {
         "none" | "uncompressed" => Ok(Compression::UNCOMPRESSED),
         "snappy" => Ok(Compression::SNAPPY),
@@ -141,32 +185,6 @@ fn codec(name: &str) -> Result<Compression> {
     }
 }
 
-/// A file beside the target that is removed unless it has been renamed.
-#[derive(Debug)]
-struct Temporary {
-    path: PathBuf,
-}
-
-impl Temporary {
-    fn new(target: &str) -> Result<Temporary> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let target = Path::new(target);
-        let Some(name) = target.file_name() else {
-            return Err(Error::input(format!("'{}' is not the path of a file", target.display())));
-        };
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
-        Ok(Temporary { path: target.with_file_name(name) })
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After a commit it no longer exists; otherwise nothing better can be done about a failure here.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// Writes the rows that are pushed to it to a file. Made by [`copy_to`].
 pub struct FileSink(Arc<Shared>);
 
@@ -174,7 +192,7 @@ struct Shared {
     path: String,
     format: RowFormat,
     state: Mutex<State>,
-    temporary: Temporary,
+    target: Target,
     context: QueryContext,
 }
 
@@ -189,6 +207,8 @@ struct RowFormat {
 struct State {
     /// Taken out by the commit.
     out: Option<Output>,
+    /// Bytes at the start of the next text that are not written: the comma before the first row.
+    left_out: usize,
     /// Parts by morsel that wait for earlier ones.
     waiting: BTreeMap<u64, Vec<Part>>,
     /// The current morsel of each worker; `None` once it has finished.
@@ -199,7 +219,7 @@ struct State {
 }
 
 enum Output {
-    Csv(BufWriter<File>),
+    Text(Box<Compressor<BufWriter<File>>>),
     Parquet(Box<RowGroups>),
 }
 
@@ -212,12 +232,14 @@ enum Part {
 }
 
 impl Output {
-    /// Writes a part. Returns its text, of which only the buffer is of use.
-    fn write(&mut self, part: Part, path: &str) -> Result<Option<Text>> {
+    /// Writes a part, without the first bytes of a text that are left out. Returns the text, of which only
+    /// the buffer is of use.
+    fn write(&mut self, part: Part, left_out: &mut usize, path: &str) -> Result<Option<Text>> {
         let in_file = |e: Error| e.with_context(format!("'{path}'"));
         match (self, part) {
-            (Output::Csv(out), Part::Text(text)) => {
-                out.write_all(text.as_bytes()).map_err(|e| Error::io(format!("'{path}'"), &e))?;
+            (Output::Text(out), Part::Text(text)) => {
+                out.write_all(&text.as_bytes()[std::mem::take(left_out)..])
+                    .map_err(|e| Error::io(format!("'{path}'"), &e))?;
                 Ok(Some(text))
             }
             (Output::Parquet(out), Part::Batch(batch)) => out.add(batch).map(|()| None).map_err(in_file),
@@ -228,9 +250,12 @@ impl Output {
         }
     }
 
-    fn finish(self, path: &str) -> Result<()> {
+    fn finish(self, end: &str, path: &str) -> Result<()> {
         match self {
-            Output::Csv(mut out) => out.flush().map_err(|e| Error::io(format!("'{path}'"), &e)),
+            Output::Text(mut out) => {
+                let ended = out.write_all(end.as_bytes()).and_then(|()| (*out).finish());
+                ended.and_then(|mut out| out.flush()).map_err(|e| Error::io(format!("'{path}'"), &e))
+            }
             Output::Parquet(out) => out.finish().map_err(|e| e.with_context(format!("'{path}'"))),
         }
     }
@@ -251,9 +276,11 @@ impl FileSink {
         self.0.encode_complete()?;
         let mut state = self.0.lock();
         let out = state.out.take().ok_or_else(|| Error::internal("the file has been committed before"))?;
-        out.finish(&self.0.path)?;
-        std::fs::rename(&self.0.temporary.path, &self.0.path)
-            .map_err(|e| Error::io(format!("'{}'", self.0.path), &e))?;
+        let settings = &self.0.format.settings;
+        out.finish(if settings.format == Format::Json { settings.json.end() } else { "" }, &self.0.path)?;
+        // Somebody may have made a database there meanwhile.
+        self.0.target.refuse_database()?;
+        self.0.target.commit().map_err(|e| Error::io(format!("'{}'", self.0.path), &e))?;
         Ok(state.rows)
     }
 }
@@ -267,12 +294,13 @@ impl Shared {
     fn write_ready(&self, state: &mut State) -> Result<()> {
         let least = state.current.iter().flatten().min().copied().unwrap_or(u64::MAX);
         while let Some(entry) = state.waiting.first_entry().filter(|entry| *entry.key() <= least) {
-            let out =
-                state.out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
-            for part in entry.remove() {
-                let text = out.write(part, &self.path)?;
-                if state.spare.len() < state.current.len() {
-                    state.spare.extend(text);
+            let parts = entry.remove();
+            let State { out, left_out, spare, current, .. } = &mut *state;
+            let out = out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
+            for part in parts {
+                let text = out.write(part, left_out, &self.path)?;
+                if spare.len() < current.len() {
+                    spare.extend(text);
                 }
             }
         }
@@ -404,8 +432,11 @@ impl ResultWorker for FileWorker {
         let (format, settings) = (&shared.format, &shared.format.settings);
         self.rows += chunk.len() as u64;
         match settings.format {
-            Format::Csv => {
-                settings.csv.rows(chunk, &format.schema, &mut self.text);
+            Format::Csv | Format::Json => {
+                match settings.format {
+                    Format::Json => settings.json.rows(chunk, &format.schema, &mut self.text),
+                    _ => settings.csv.rows(chunk, &format.schema, &mut self.text),
+                }
                 if self.text.len() >= PART_BYTES {
                     self.hand_over(Some(self.morsel))?;
                 }
@@ -440,6 +471,7 @@ mod tests {
     use super::*;
     use crate::files::test_files::{Directory, read};
     use crate::files::{Options, open};
+    use entasis_engine::exec::CancelFlag;
     use entasis_vector::{Field, PhysicalType, Selection, Vector};
 
     fn schema() -> Schema {
@@ -495,7 +527,7 @@ mod tests {
                 directory.names().len(),
                 ["a.parquet", "b.parquet", "a.csv"].iter().position(|n| *n == name).unwrap() + 1
             );
-            let relation = open(&path, &Options::default()).unwrap();
+            let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
             assert_eq!(relation.schema()[1].name.as_ref(), "a text");
             let rows = read(&*relation, vec![], 2048).unwrap();
             assert_eq!(rows.len(), 18_000);
@@ -534,7 +566,8 @@ mod tests {
             .map(|g| g.num_rows())
             .collect();
         assert_eq!(groups, [700, 100, 500, 525, 524, 700, 350, 700, 700, 603, 650]);
-        let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], 2048).unwrap();
+        let rows =
+            read(&*open(&path, &Options::default(), &CancelFlag::default()).unwrap(), vec![], 2048).unwrap();
         assert!(rows.len() == 6052 && rows.iter().enumerate().all(|(i, row)| row[0] == i.to_string()));
     }
 

@@ -1,43 +1,61 @@
-//! Files as relations, and relations as files: Parquet and CSV.
+//! Files as relations, and relations as files: Parquet and CSV, and JSON to be written.
 //!
 //! [`open`] makes a [`Relation`] of a path or glob; its scan hands out row groups (Parquet) or blocks of
 //! lines (CSV) as morsels to all workers. In the other direction, [`copy_to`] returns a sink that writes
 //! beside the target and renames at the end, so that a failed `COPY` leaves no partial file.
+//!
+//! The extension of a file determines its format and, of text, its compression. What it promises is kept, or
+//! the statement is refused: nothing is written as CSV because nothing better is known.
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`options`], [`option_values`] | options by their SQL names, and their values |
 //! | [`glob`] | patterns to sorted lists of files |
 //! | [`columns`] | columns of several files as columns of one relation |
+//! | [`delimiter`] | what separates fields |
+//! | [`pipe`] | sources that can be read only once |
+//! | [`codec`] | compressed text |
+//! | [`source`] | the bytes of a text file |
+//! | [`target`] | where a file is written |
 //! | [`paths`] | columns from paths: `filename`, directories called `key=value` |
 //! | [`parquet`] | reading Parquet: projection, pruning by statistics, several files as one |
 //! | [`prune`] | whether a condition can hold within known bounds |
 //! | [`csv`] | CSV: options, guessing, reading, writing |
+//! | [`json`] | values and rows as JSON |
 //! | [`copy`] | the sink that puts the workers' rows in order and writes them |
 //!
 //! Every error names its file; a malformed file is an input error, never a panic.
 
+mod codec;
 mod columns;
 pub mod copy;
 pub mod csv;
+mod delimiter;
 mod dictionaries;
 mod glob;
+pub mod json;
 mod option_values;
 mod options;
 pub mod parquet;
 mod paths;
+mod pipe;
 mod prune;
 mod row_groups;
+mod source;
+mod target;
 
 pub use copy::{FileSink, copy_to};
 pub use csv::CsvOptions;
 use csv::Rejects;
+pub use delimiter::Delimiter;
 pub use options::Options;
 pub use paths::FileOptions;
 
+use codec::Codec;
+use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
 use entasis_sql::Argument;
-use entasis_vector::{Error, Field, Result, Value};
+use entasis_vector::{Error, ErrorKind, Field, Result, Value};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +67,8 @@ pub enum Format {
     Parquet,
     /// Separated values: CSV and its variants.
     Csv,
+    /// JSON, which can only be written.
+    Json,
 }
 
 impl fmt::Display for Format {
@@ -56,18 +76,36 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Format::Parquet => "Parquet",
             Format::Csv => "CSV",
+            Format::Json => "JSON",
         })
     }
 }
 
 impl Format {
-    /// The format for a path's extension.
+    /// The format for a path's extension, before that of its compression.
     fn of_path(path: &Path) -> Option<Format> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let extension = extension(&Codec::uncompressed_name(path))?;
         match extension.as_str() {
-            "parquet" | "pq" => Some(Format::Parquet),
+            // Their pages are compressed, and a reader needs to skip some.
+            "parquet" | "pq" if Codec::of_path(path) == Codec::Plain => Some(Format::Parquet),
             "csv" | "tsv" | "tbl" | "txt" => Some(Format::Csv),
             _ => None,
+        }
+    }
+
+    /// The format of a file to be written: that of its extension, or CSV if it has none.
+    ///
+    /// # Errors
+    /// Input, if its extension promises something else.
+    fn promised(path: &Path) -> Result<Format> {
+        let extension = extension(&Codec::uncompressed_name(path));
+        match (Format::of_path(path), extension.as_deref()) {
+            (Some(format), _) => Ok(format),
+            (None, Some("json" | "jsonl" | "ndjson")) => Ok(Format::Json),
+            (None, None) => Ok(Format::Csv),
+            (None, Some(_)) => Err(unknown_format(&path.display().to_string()).with_hint(
+                "name it .csv, .csv.gz, .tsv, .json or .parquet, or say what it is: (FORMAT csv)",
+            )),
         }
     }
 
@@ -75,37 +113,65 @@ impl Format {
         match name.to_ascii_lowercase().as_str() {
             "parquet" => Ok(Format::Parquet),
             "csv" | "tsv" | "text" => Ok(Format::Csv),
+            "json" | "jsonl" | "ndjson" => Ok(Format::Json),
             _ => Err(Error::not_supported(format!("the file format '{name}'"))
-                .with_hint("the formats are parquet and csv")),
+                .with_hint("the formats are parquet and csv, and for writing json")),
         }
     }
 }
 
-/// Opens the files that `path`, which may be a pattern, matches, as one relation.
+/// The last part of a file's name, in lower case.
+fn extension(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_ascii_lowercase())
+}
+
+/// The error of a file whose name says nothing, or something else than what can be read and written.
+fn unknown_format(path: &str) -> Error {
+    let name = match extension(path.as_ref()).as_deref() {
+        Some("json" | "jsonl" | "ndjson") => "reading JSON",
+        Some("xlsx" | "xls" | "ods") => "spreadsheets",
+        Some("arrow" | "feather" | "ipc") => "Arrow files",
+        Some("avro") => "Avro",
+        Some("orc") => "ORC",
+        Some("db" | "sqlite" | "sqlite3" | "duckdb") => "databases of other programs",
+        Some("zip" | "bz2" | "xz" | "lz4" | "br" | "snappy" | "7z" | "tar") => "this compression",
+        _ => return Error::input(format!("the format of '{path}' is unknown")),
+    };
+    Error::not_supported(format!("{name} ('{path}')"))
+}
+
+/// The path of standard input for `-`, as in other programs.
+fn input_path(path: &str) -> &str {
+    if path == "-" { "/dev/stdin" } else { path }
+}
+
+/// Opens the files that `path`, which may be a pattern, matches, as one relation. Waiting for a pipe ends
+/// when `cancel` is raised.
 ///
 /// # Errors
 /// I/O, if there is no file or it cannot be read; input, if it is malformed or its format is unknown.
-pub fn open(path: &str, options: &Options) -> Result<Arc<dyn Relation>> {
-    open_all(&[path.to_owned()], options)
+pub fn open(path: &str, options: &Options, cancel: &CancelFlag) -> Result<Arc<dyn Relation>> {
+    open_all(&[path.to_owned()], options, cancel)
 }
 
 /// Opens the files that these patterns match, in this order, as one relation.
-fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>> {
+fn open_all(patterns: &[String], options: &Options, cancel: &CancelFlag) -> Result<Arc<dyn Relation>> {
     let Some(first) = patterns.first() else { return Err(Error::input("a list of files is empty")) };
     let mut paths = Vec::new();
     for pattern in patterns {
-        paths.append(&mut glob::expand(pattern)?);
+        paths.append(&mut glob::expand(input_path(pattern))?);
     }
     let format =
         options.format.or_else(|| Format::of_path(first.as_ref())).or_else(|| Format::of_path(&paths[0]));
     let format = format.ok_or_else(|| {
-        Error::input(format!("the format of '{first}' is unknown"))
+        unknown_format(first)
             .with_hint("name the file .parquet or .csv, or use read_parquet('…') or read_csv('…')")
     })?;
     let name = if patterns.len() == 1 { first.clone() } else { format!("{first}, …") };
     match format {
         Format::Parquet => parquet::open(&name, paths, &options.files),
-        Format::Csv => csv::open(&name, paths, &options.files, &options.csv),
+        Format::Json => Err(Error::not_supported(format!("reading JSON ('{name}')"))),
+        Format::Csv => csv::open(&name, paths, &options.files, &options.csv, cancel),
     }
 }
 
@@ -119,6 +185,7 @@ pub fn read_function(
     format: Format,
     args: &[(Option<String>, Argument)],
     rejects: &Arc<Rejects>,
+    cancel: &CancelFlag,
 ) -> Result<Arc<dyn Relation>> {
     let mut patterns = None;
     let mut options = Options { format: Some(format), ..Options::default() };
@@ -136,7 +203,7 @@ pub fn read_function(
     let patterns =
         patterns.ok_or_else(|| Error::input(format!("{function}: the path of the file is missing")))?;
     options.csv.rejects = options.csv.store_rejects.then(|| rejects.clone());
-    open_all(&patterns, &options)
+    open_all(&patterns, &options, cancel)
 }
 
 /// Opens the file that `COPY … FROM` reads into `targets`: its columns correspond to these, in order, and the
@@ -144,20 +211,35 @@ pub fn read_function(
 ///
 /// # Errors
 /// Those of [`open`]; input, if an option is unknown or ill-typed.
-pub fn copy_from(path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
+pub fn copy_from(
+    path: &str,
+    targets: &[Field],
+    options: &[(String, Value)],
+    cancel: &CancelFlag,
+) -> Result<Arc<dyn Relation>> {
     let mut read = Options::default();
     for (name, value) in options {
         read.set_for_copy(name, value)?;
     }
     read.files.hive_partitioning = Some(false);
     read.csv.columns = Some(targets.iter().map(|field| Field::new(field.name.clone(), field.ty)).collect());
-    let format = read.format.or_else(|| Format::of_path(path.as_ref())).unwrap_or(Format::Csv);
+    let format = match read.format.or_else(|| Format::of_path(path.as_ref())) {
+        Some(format) => format,
+        None => {
+            let error = unknown_format(path);
+            // Text may have any extension, but not one that says that it is something else.
+            if error.kind() == ErrorKind::NotSupported {
+                return Err(error.with_hint("say what it is: (FORMAT csv)"));
+            }
+            Format::Csv
+        }
+    };
     read.format = Some(format);
     let of_csv = |(name, _): &&(String, Value)| !name.eq_ignore_ascii_case("format");
     if let (Format::Parquet, Some((name, _))) = (format, options.iter().find(of_csv)) {
         return Err(Error::input(format!("COPY FROM {format} has no option '{name}'")));
     }
-    open(path, &read)
+    open(path, &read, cancel)
 }
 
 #[cfg(test)]

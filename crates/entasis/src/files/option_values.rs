@@ -4,6 +4,7 @@
 //! meaning of each option is documented with its field (`FileOptions`, `CsvOptions`, the settings of `COPY …
 //! TO`).
 
+use super::delimiter::Delimiter;
 use entasis_sql::{Argument, parse_type};
 use entasis_vector::{DataType, Error, Result, Value};
 
@@ -75,6 +76,14 @@ pub(super) fn byte_option(name: &str, value: &Argument) -> Result<u8> {
             _ => Err(Error::input(format!("option {name} takes one ASCII character, not '{text}'"))),
         },
     }
+}
+
+/// The value of an option that takes what separates fields; `\t` stands for a tab.
+pub(super) fn delimiter_option(name: &str, value: &Argument) -> Result<Delimiter> {
+    let text = text_option(name, value)?;
+    Delimiter::new(if text == "\\t" { "\t" } else { text }).ok_or_else(|| {
+        Error::input(format!("option {name} takes one to four bytes without a line end, not '{text}'"))
+    })
 }
 
 /// The value of an option that takes columns with their types: `{'id': 'BIGINT'}`, or as text `'id: BIGINT,

@@ -66,8 +66,8 @@ impl Options {
             return Ok(());
         }
         Err(Error::input(format!("COPY FROM has no option '{name}'")).with_hint(
-            "the options are format, delim, quote, escape, header, nullstr, skip, comment, encoding, dateformat, \
-             timestampformat, null_padding and ignore_errors",
+            "the options are format, delim, quote, escape, header, nullstr, skip, comment, encoding, compression, \
+             dateformat, timestampformat, strict_mode, null_padding and ignore_errors",
         ))
     }
 }

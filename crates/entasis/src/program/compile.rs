@@ -15,16 +15,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// The program for a keyed statement; `None` if it has none with these names, which are those of a database.
-pub(crate) fn compile(
-    keyed: &Keyed,
-    names: &CatalogVersion,
-    path: &SearchPath,
-    database: &str,
-) -> Option<Program> {
+pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) -> Option<Program> {
     let entry = names.table(&path.find(names, &keyed.table))?.clone();
     let schema = entry.table.schema().clone();
     let mut compiler =
-        Compiler { entry: &entry, schema: &schema, names, database, assignments: Assignments::default() };
+        Compiler { entry: &entry, schema: &schema, names, assignments: Assignments::default() };
     if !compiler.suits(&keyed.action) {
         return None;
     }
@@ -46,7 +41,6 @@ struct Compiler<'a> {
     entry: &'a TableEntry,
     schema: &'a Schema,
     names: &'a CatalogVersion,
-    database: &'a str,
     assignments: Assignments,
 }
 
@@ -203,8 +197,7 @@ impl Compiler<'_> {
             }
             (None, ColumnDefault::Identity { sequence, .. }) => {
                 let sequence = self.names.sequence(sequence)?.clone();
-                let key = format!("{}:{}", self.database, sequence.name.to_lowercase());
-                ty.is_integer().then_some(Fill::Next(sequence, key))
+                ty.is_integer().then_some(Fill::Next(sequence))
             }
         }
     }

@@ -35,8 +35,8 @@ pub(crate) struct ProgramArguments<'a> {
 pub(crate) enum Fill {
     /// A constant or a parameter.
     Given(Source),
-    /// The next value of a sequence, and its key among those of a session.
-    Next(Arc<Sequence>, String),
+    /// The next value of a sequence.
+    Next(Arc<Sequence>),
 }
 
 /// The new value of a column.

@@ -6,14 +6,13 @@
 //! host program registered appear as temporary tables in its connection's own database.
 
 use super::listed::{listed, text};
+use crate::search_path::TEMP;
 use entasis_engine::relation::{KeyKind, Relation};
 use entasis_storage::definition::{ColumnDefault, Definition};
-use entasis_storage::{CatalogVersion, Entry, TEMPORARY, TableEntry, is_temporary};
+use entasis_storage::{CatalogVersion, Entry, TableEntry, is_temporary};
+use entasis_vector::name::{self, MAIN};
 use entasis_vector::{DataType, Field, Value};
 use std::sync::Arc;
-
-/// The schema of objects without another one.
-const MAIN: &str = "main";
 
 /// What a statement sees of a database.
 pub(crate) struct Seen {
@@ -63,7 +62,9 @@ const ALL: [Made; 9] = [
             ("column_default", TEXT),
             ("is_nullable", TEXT),
             ("data_type", TEXT),
+            ("character_maximum_length", NUMBER),
             ("numeric_precision", NUMBER),
+            ("numeric_precision_radix", NUMBER),
             ("numeric_scale", NUMBER),
             ("is_identity", TEXT),
         ],
@@ -174,10 +175,8 @@ fn yes(is: bool) -> Value {
 impl Seen {
     /// Catalog and schema of an object, and its name in the schema.
     fn place(&self, name: &str) -> [Value; 3] {
-        match name.split_once('.').filter(|(schema, _)| self.has(schema)) {
-            Some((schema, own)) => [text(&self.database), text(schema), text(own)],
-            None => [text(&self.database), text(MAIN), text(name)],
-        }
+        let (schema, own) = name::split(name);
+        [text(&self.database), text(schema), text(own)]
     }
 
     /// Catalog and schema of a table, and the name of an object that belongs to the table.
@@ -185,19 +184,15 @@ impl Seen {
         let [catalog, schema, _] = self.place(table);
         [catalog, schema, text(name)]
     }
-
-    fn has(&self, schema: &str) -> bool {
-        format!("{schema}.") == TEMPORARY
-            || matches!(self.names.get(&format!("{schema}.")), Some(Entry::Schema(_)))
-    }
 }
 
 fn schemata(seen: &Seen) -> Vec<Vec<Value>> {
     let own = seen.names.entries().filter(|entry| matches!(entry, Entry::Schema(_))).map(Entry::shown_name);
-    let row = |schema: &str| vec![text(&seen.database), text(schema), Value::Null];
+    let row = |schema: String| vec![text(&seen.database), text(&schema), Value::Null];
     // As in PostgreSQL, the temporary schema exists from its first object on.
-    let temporary = seen.names.temporary().next().map(|_| TEMPORARY.trim_end_matches('.'));
-    [MAIN, "information_schema"].into_iter().chain(temporary).chain(own).map(row).collect()
+    let temporary = seen.names.temporary().next().map(|_| TEMP);
+    let standing = [MAIN, "information_schema"].into_iter().chain(temporary).map(str::to_owned);
+    standing.chain(own).map(row).collect()
 }
 
 fn stored(seen: &Seen) -> impl Iterator<Item = &Arc<TableEntry>> {
@@ -219,7 +214,11 @@ fn tables(seen: &Seen) -> Vec<Vec<Value>> {
         Entry::View(view) => Some(row(&view.name, "VIEW", false)),
         Entry::Sequence(_) | Entry::Schema(_) => None,
     });
-    named.chain(seen.registered.iter().map(|(name, _)| row(name, "LOCAL TEMPORARY", false))).collect()
+    named
+        .chain(
+            seen.registered.iter().map(|(name, _)| row(&name::joined(MAIN, name), "LOCAL TEMPORARY", false)),
+        )
+        .collect()
 }
 
 fn columns(seen: &Seen) -> Vec<Vec<Value>> {
@@ -227,7 +226,7 @@ fn columns(seen: &Seen) -> Vec<Vec<Value>> {
     let mut add = |name: &str, fields: &[Field], definition: Option<&Definition>| {
         for (i, field) in fields.iter().enumerate() {
             let default = definition.and_then(|definition| definition.defaults.get(i));
-            let (precision, scale) = digits(field.ty);
+            let [precision, radix, scale] = digits(field.ty);
             rows.push(
                 seen.place(name)
                     .into_iter()
@@ -237,13 +236,16 @@ fn columns(seen: &Seen) -> Vec<Vec<Value>> {
                         match default {
                             Some(ColumnDefault::Expression(sql)) => text(sql),
                             Some(ColumnDefault::Identity { sequence, .. }) => {
-                                text(&format!("nextval('{sequence}')"))
+                                text(&format!("nextval('{}')", name::shown(sequence).replace('\'', "''")))
                             }
                             Some(ColumnDefault::Null) | None => Value::Null,
                         },
                         yes(field.nullable),
                         text(&field.ty.to_string()),
+                        // A VARCHAR has no limit.
+                        Value::Null,
                         precision,
+                        radix,
                         scale,
                         yes(matches!(default, Some(ColumnDefault::Identity { .. }))),
                     ])
@@ -259,16 +261,26 @@ fn columns(seen: &Seen) -> Vec<Vec<Value>> {
         }
     }
     for (name, relation) in &seen.registered {
-        add(name, relation.schema(), None);
+        add(&name::joined(MAIN, name), relation.schema(), None);
     }
     rows
 }
 
-/// The number of digits of values of a numeric type, in total and after the decimal point.
-fn digits(ty: DataType) -> (Value, Value) {
+/// The number of digits of values of a numeric type, the base in which they are counted, and the number of
+/// digits after the point.
+fn digits(ty: DataType) -> [Value; 3] {
+    let bits = |n| [number(n), number(2), number(0)];
     match ty {
-        DataType::Decimal { precision, scale } => (number(precision.into()), number(scale.into())),
-        _ => (Value::Null, Value::Null),
+        DataType::Decimal { precision, scale } => {
+            [number(precision.into()), number(10), number(scale.into())]
+        }
+        DataType::Int8 | DataType::UInt8 => bits(8),
+        DataType::Int16 | DataType::UInt16 => bits(16),
+        DataType::Int32 | DataType::UInt32 => bits(32),
+        DataType::Int64 | DataType::UInt64 => bits(64),
+        DataType::Float32 => [number(24), number(2), Value::Null],
+        DataType::Float64 => [number(53), number(2), Value::Null],
+        _ => [Value::Null, Value::Null, Value::Null],
     }
 }
 

@@ -299,7 +299,7 @@ impl SourceWorker for Worker {
         let all = chunk.push_group(Selection::ALL);
         for &column in &*self.scan.columns {
             let values: Vec<Value> = rows.iter().map(|row| row[column].clone()).collect();
-            chunk.push_column(Vector::from_values(schema[column].ty.physical(), &values)?, all);
+            chunk.push_column(Vector::of_values(schema[column].ty, &values)?, all);
         }
         Ok(true)
     }

@@ -74,7 +74,7 @@ impl SourceWorker for Worker {
         let all = chunk.push_group(Selection::ALL);
         for &(column, ty) in &**columns {
             let values: Vec<Value> = rows.iter().map(|row| row[column].clone()).collect();
-            chunk.push_column(Vector::from_values(ty.physical(), &values)?, all);
+            chunk.push_column(Vector::of_values(ty, &values)?, all);
         }
         Ok(true)
     }

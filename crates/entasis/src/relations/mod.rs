@@ -17,6 +17,7 @@ pub(crate) use table::TableRelation;
 
 use crate::files;
 use crate::files::csv::Rejects;
+use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
 use entasis_sql::Argument;
 use entasis_storage::TableSnapshot;
@@ -64,11 +65,13 @@ pub(crate) fn layout_arguments<'a>(
 }
 
 /// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
-/// file scan skips go to `rejects`. `stored` returns the stored table of a name.
+/// file scan skips go to `rejects`; waiting for a pipe ends when `cancel` is raised. `stored` returns the
+/// stored table of a name.
 pub(crate) fn table_function(
     name: &str,
     args: &[(Option<String>, Argument)],
     rejects: &Arc<Rejects>,
+    cancel: &CancelFlag,
     stored: impl Fn(&str) -> Option<TableSnapshot>,
 ) -> Result<Arc<dyn Relation>> {
     let inspected = |name: &str, inspect: fn(TableSnapshot) -> Arc<dyn Relation>| {
@@ -77,8 +80,10 @@ pub(crate) fn table_function(
         stored(table).map(inspect).ok_or_else(unknown)
     };
     match name.to_ascii_lowercase().as_str() {
-        "read_parquet" | "parquet_scan" => files::read_function(name, files::Format::Parquet, args, rejects),
-        "read_csv" | "read_csv_auto" => files::read_function(name, files::Format::Csv, args, rejects),
+        "read_parquet" | "parquet_scan" => {
+            files::read_function(name, files::Format::Parquet, args, rejects, cancel)
+        }
+        "read_csv" | "read_csv_auto" => files::read_function(name, files::Format::Csv, args, rejects, cancel),
         "generate_series" => series::series("generate_series", args, true),
         "range" => series::series("range", args, false),
         "entasis_blocks" => inspected("entasis_blocks", inspect::blocks),

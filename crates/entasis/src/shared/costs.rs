@@ -60,11 +60,11 @@ impl Shared {
     /// Measures the costs, and keeps them in the file.
     ///
     /// # Errors
-    /// Resource, if there is not enough memory for measuring; I/O.
+    /// Resource, if there is not enough memory for measuring; interrupted; I/O.
     pub(crate) fn calibrate(&self) -> Result<Arc<Costs>> {
         let mut memory = Reservation::new(&self.memory);
         memory.resize(cost::MEMORY)?;
-        let costs = Arc::new(Costs::measure());
+        let costs = Arc::new(Costs::measure()?);
         drop(memory);
         if let Some(durable) = &self.durable {
             let kept = MachineCosts { machine: MACHINE.clone(), figures: costs.figures() };

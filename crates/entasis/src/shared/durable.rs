@@ -20,6 +20,8 @@
 //! serves all such requests. No lock is held while waiting for the disk except [`Durable::written`], which
 //! only checkpoints take.
 //!
+//! A database whose files have lost their names to others is not written ([`super::names`]).
+//!
 //! An error of the files ends all writing until the database is opened again: what was published but is not
 //! on the disk cannot be undone, because others have seen it.
 
@@ -30,21 +32,23 @@ mod verify;
 pub(crate) use self::backup::Watch;
 pub(super) use self::backup::backup;
 
+use self::compact::Free;
+use super::names::FileNames;
 use super::opening;
 use super::watched::Bytes;
 use crate::config::format_bytes;
 use entasis_engine::exec::Progress;
-use entasis_storage::backend::{Backend, FileId};
+use entasis_storage::backend::{Backend, MemoryBackend, sync_directory};
 use entasis_storage::checkpoint::{
     self, Checkpointed, Images, Loads, MachineCosts, Moment, NameChanges, Recovered,
 };
-use entasis_storage::file::{Contents, DataFile, State};
+use entasis_storage::file::{Contents, DataFile, Length, State};
 use entasis_storage::wal::{Log, LogReader, SegmentBytes, Synchronous};
 use entasis_storage::{Catalog, CatalogVersion, Table, TableSnapshot};
 use entasis_vector::{Error, Result};
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -81,16 +85,27 @@ impl fmt::Display for AutoCheckpoint {
     }
 }
 
+/// For what a checkpoint is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To write what has changed; nothing is done if nothing has.
+    Changes,
+    /// To write what is not a change of rows or names.
+    Costs,
+    /// To make the file shorter.
+    Shortening,
+}
+
 /// See the module.
 pub(super) struct Durable {
     /// The data file.
     file: Arc<DataFile>,
     /// The log beside it.
     log: Arc<Log>,
-    /// The log's file, to be removed at the end; `None` in tests.
-    log_path: Option<PathBuf>,
-    /// Identifies the data file; `None` in tests.
-    id: Option<FileId>,
+    /// The names of the two files; `None` in tests.
+    names: Option<FileNames>,
+    /// Upkeep has found that another file has one of these names.
+    is_out_of_place: AtomicBool,
     /// What the next checkpoint must know about new tables and about loads.
     images: Arc<Images>,
     /// Where large loads are written.
@@ -130,28 +145,61 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Durable {
     /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog.
-    /// Reports to `progress` how much has been read.
+    /// Reports to `progress` how much has been read. If the log is lost and it `may_lack` it, the state is
+    /// that of the last checkpoint.
     ///
     /// # Errors
     /// I/O; input, if the file is not a database, or another process has it open; corruption, with the place.
-    pub(super) fn open(path: &Path, progress: Option<Arc<Progress>>) -> Result<(Durable, Catalog)> {
+    pub(super) fn open(
+        path: &Path,
+        may_lack: bool,
+        progress: Option<Arc<Progress>>,
+    ) -> Result<(Durable, Catalog)> {
         let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
-        let (file, id) = opening::open_file(path, read.as_ref())?;
-        let log_path = opening::log_path(path);
-        let log = opening::open_log(&log_path, read.as_ref())?;
-        let (mut durable, catalog) = Durable::on(file, log)?;
-        durable.log_path = Some(log_path);
-        durable.id = Some(id);
+        let (file, data) = opening::open_file(path, read.as_ref())?;
+        let log_path = opening::log_path(&data.path);
+        let found = opening::find_log(&log_path)?;
+        let header = file.header();
+        let is_lost = found.is_none() && header.state == State::Open;
+        let shown = log_path.display().to_string();
+        if is_lost && !may_lack {
+            return Err(checkpoint::lost_log(&path.display().to_string(), &shown));
+        }
+        let reading: Arc<dyn Backend> = match &found {
+            Some(log) => opening::watched(log.file.clone(), read.as_ref()),
+            None => Arc::new(MemoryBackend::new(&shown)),
+        };
+        let state = if is_lost { State::Closed } else { header.state };
+        let mut recovered = recovered(&file, reading, state)?;
+        if is_lost {
+            recovered.tail = recovered.tail.beyond_what_is_lost();
+            // Before there is a log again, which does not have the position of the last checkpoint.
+            let log_position = recovered.tail.position();
+            file.commit(Contents { roots: header.roots, log_position, state: State::Open })?;
+        }
+        // Not before: what cannot be opened is left as it was.
+        let log = found.map_or_else(|| opening::create_log(&log_path), Ok)?;
+        // Whoever has made the files may have been killed before their names were durable.
+        let failed = |error| Error::io(format!("cannot sync the directory of {}", path.display()), &error);
+        sync_directory(&data.path).map_err(failed)?;
+        let (mut durable, catalog) = Durable::resumed(file, log.file.clone(), recovered)?;
+        durable.names = Some(FileNames { data, log });
         Ok((durable, catalog))
     }
 
     /// Opens the database in open files.
     pub(super) fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
+        let recovered = recovered(&file, log.clone(), file.header().state)?;
+        Durable::resumed(file, log, recovered)
+    }
+
+    /// Goes on where a recovery has ended, with a log that is there.
+    fn resumed(
+        file: DataFile,
+        log: Arc<dyn Backend>,
+        Recovered { catalog, written, tail, .. }: Recovered,
+    ) -> Result<(Durable, Catalog)> {
         let header = file.header();
-        let bytes = SegmentBytes::new(header.segment_bytes)
-            .ok_or_else(|| Error::internal("a header was read whose segments have no length"))?;
-        let reader = LogReader::open(log.clone(), file.id(), bytes, header.log_position, header.state)?;
-        let Recovered { catalog, written, tail, .. } = checkpoint::recover(&file, reader, &mut |_| Ok(()))?;
         let log = Arc::new(Log::resume(log, tail)?);
         if header.state == State::Closed {
             // From now on the log must exist.
@@ -167,8 +215,8 @@ impl Durable {
         let durable = Durable {
             file,
             log,
-            log_path: None,
-            id: None,
+            names: None,
+            is_out_of_place: AtomicBool::new(false),
             images,
             loads,
             auto: Mutex::default(),
@@ -182,9 +230,9 @@ impl Durable {
         Ok((durable, catalog))
     }
 
-    /// Identifies the data file.
-    pub(super) fn id(&self) -> Option<FileId> {
-        self.id
+    /// The names of its files; `None` in tests.
+    pub(super) fn names(&self) -> Option<&FileNames> {
+        self.names.as_ref()
     }
 
     /// What commits wait for.
@@ -207,13 +255,29 @@ impl Durable {
         *lock(&self.auto) = auto;
     }
 
-    /// An error if writing has failed before.
+    /// An error if writing has failed before, or if what is written now would not be found when the database
+    /// is opened again.
     ///
     /// # Errors
     /// I/O.
     pub(super) fn check(&self) -> Result<()> {
+        self.check_failures()?;
+        // PERF: a look at the names takes two microseconds, which count only where nothing waits for a disk.
+        match self.synchronous() == Synchronous::Full || self.is_out_of_place.load(Ordering::Relaxed) {
+            true => self.check_names(),
+            false => Ok(()),
+        }
+    }
+
+    fn check_failures(&self) -> Result<()> {
         lock(&self.rounds).check()?;
         self.log.look().map_err(refused)
+    }
+
+    fn check_names(&self) -> Result<()> {
+        let checked = self.names.as_ref().map_or(Ok(()), FileNames::check);
+        self.is_out_of_place.store(checked.is_err(), Ordering::Relaxed);
+        checked
     }
 
     /// A commit's changes of names, for the log: see [`NameChanges::record`].
@@ -255,9 +319,10 @@ impl Durable {
     /// remains to be synced or written.
     pub(super) fn upkeep(&self, catalog: &Catalog) -> bool {
         // The next commit or request reports the error.
-        if self.check().is_err() {
+        if self.check_failures().is_err() {
             return true;
         }
+        let _ = self.check_names();
         if self.is_due() {
             let _ = self.checkpoint(catalog);
         }
@@ -290,7 +355,7 @@ impl Durable {
     /// I/O.
     pub(super) fn keep_costs(&self, catalog: &Catalog, costs: MachineCosts) -> Result<()> {
         *lock(&self.costs) = Some(Arc::new(costs));
-        self.checkpoint_anyway(catalog)
+        self.ask(catalog, Purpose::Costs)
     }
 
     /// Returns when everything published before is in the data file.
@@ -298,15 +363,11 @@ impl Durable {
     /// # Errors
     /// I/O: what was acknowledged is in the log or the file.
     pub(super) fn checkpoint(&self, catalog: &Catalog) -> Result<()> {
-        self.ask(catalog, false)
+        self.ask(catalog, Purpose::Changes)
     }
 
-    /// The same, even if nothing has changed since the last checkpoint.
-    fn checkpoint_anyway(&self, catalog: &Catalog) -> Result<()> {
-        self.ask(catalog, true)
-    }
-
-    fn ask(&self, catalog: &Catalog, anyway: bool) -> Result<()> {
+    fn ask(&self, catalog: &Catalog, purpose: Purpose) -> Result<()> {
+        self.names.as_ref().map_or(Ok(()), FileNames::check_data)?;
         let mut rounds = lock(&self.rounds);
         rounds.asked += 1;
         let own = rounds.asked;
@@ -323,20 +384,22 @@ impl Durable {
             let upto = rounds.asked;
             drop(rounds);
             let mut running = Running { durable: self, upto, result: None };
-            running.result = Some(self.write(catalog, State::Open, anyway));
+            running.result = Some(self.write(catalog, State::Open, purpose));
             drop(running);
             rounds = lock(&self.rounds);
         }
     }
 
     /// Writes the newest state to the file, unless it is there already, and truncates the log.
-    fn write(&self, catalog: &Catalog, state: State, anyway: bool) -> Result<()> {
+    fn write(&self, catalog: &Catalog, state: State, purpose: Purpose) -> Result<()> {
         let mut written = lock(&self.written);
         let costs = lock(&self.costs).clone();
-        let moment = Moment::take(catalog, &self.images, || self.log.position()).with_costs(costs);
+        let length = if purpose == Purpose::Shortening { Length::Least } else { Length::default() };
+        let moment = Moment::take(catalog, &self.images, || self.log.position());
+        let moment = moment.with_costs(costs).with_length(length);
         let position = moment.log_position();
         self.log.wait(position, Synchronous::Full)?;
-        if anyway || position > self.checkpointed.load(Ordering::Relaxed) {
+        if purpose != Purpose::Changes || position > self.checkpointed.load(Ordering::Relaxed) {
             *written = checkpoint::checkpoint(&self.file, &moment, &written, state)?;
             self.checkpointed.store(position, Ordering::Relaxed);
         } else if state == State::Closed {
@@ -345,18 +408,36 @@ impl Durable {
         self.log.cut(position)
     }
 
-    /// Makes the last checkpoint of a database that nobody uses any more, and removes the log.
+    /// Makes the last checkpoint of a database that nobody uses any more, removes the log, and gives up the
+    /// locks. If the data file was moved, it is complete where it is now.
     ///
     /// # Errors
     /// I/O: what was acknowledged is in the log or the file.
     pub(super) fn close(&self, catalog: &Catalog) -> Result<()> {
-        self.check()?;
-        self.write(catalog, State::Closed, false)?;
-        // The log's content is in the file, and another process may create the next log as soon as this ends.
-        self.log_path.as_ref().map_or(Ok(()), |path| {
-            std::fs::remove_file(path).map_err(|error| Error::io("cannot remove the log", &error))
-        })
+        let closed = self.finish(catalog);
+        self.names.iter().for_each(FileNames::release);
+        closed
     }
+
+    fn finish(&self, catalog: &Catalog) -> Result<()> {
+        self.check_failures()?;
+        // A data file that was removed is gone with its last user; so is the use of its log.
+        if !self.names.as_ref().is_some_and(FileNames::is_removed) {
+            self.write(catalog, State::Closed, Purpose::Changes)?;
+            self.shorten(Free::Half, || self.write(catalog, State::Closed, Purpose::Shortening))?;
+        }
+        // The log's content is in the file, and another process may create the next log as soon as this ends.
+        self.names.as_ref().map_or(Ok(()), FileNames::remove_log)
+    }
+}
+
+/// Reads the database in a file and its log, whose `state` says whether it must be there.
+fn recovered(file: &DataFile, log: Arc<dyn Backend>, state: State) -> Result<Recovered> {
+    let header = file.header();
+    let bytes = SegmentBytes::new(header.segment_bytes)
+        .ok_or_else(|| Error::internal("a header was read whose segments have no length"))?;
+    let reader = LogReader::open(log, file.id(), bytes, header.log_position, state)?;
+    checkpoint::recover(file, reader, &mut |_| Ok(()))
 }
 
 /// The error of writing after an earlier failure.

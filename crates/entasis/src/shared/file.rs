@@ -15,7 +15,7 @@ impl Shared {
     /// Those of `go_on`; I/O.
     pub(crate) fn damage(&self, go_on: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Damage>> {
         let Some(durable) = &self.durable else { return Ok(Vec::new()) };
-        self.checkpoint()?;
+        durable.checkpoint(&self.catalog)?;
         durable.damage(go_on)
     }
 

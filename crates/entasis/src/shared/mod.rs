@@ -4,27 +4,32 @@
 mod costs;
 mod durable;
 mod file;
+mod names;
 mod open_files;
 mod opening;
 mod reading;
 mod upkeep;
+mod users;
 mod watched;
 
 pub(crate) use self::durable::{AutoCheckpoint, Watch};
+pub use self::open_files::refuse_database;
+pub(crate) use self::users::User;
 
 use self::costs::CurrentCosts;
 use self::durable::Durable;
 use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
+use crate::foreign;
 use crate::record::{Record, Records};
 use entasis_engine::exec::{Learned, MemoryBudget, Reservation, TempSpace, WorkerPool};
-use entasis_storage::backend::Backend;
+use entasis_storage::backend::{Backend, FileId, Process};
 use entasis_storage::checkpoint::NameChanges;
 use entasis_storage::file::DataFile;
 use entasis_storage::wal::Synchronous;
 use entasis_storage::{Catalog, CatalogVersion, Table, TableEntry, Transaction, Waiter};
-use entasis_vector::Result;
+use entasis_vector::{Error, Result};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -42,10 +47,16 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     /// The path of its file, as the program named it.
     pub(crate) path: Option<PathBuf>,
+    /// The process that opened it, which alone may use it.
+    process: Process,
+    /// Number of its users; without any it is closed.
+    users: AtomicUsize,
     /// Its names, and the objects to which they refer.
     pub(crate) catalog: Catalog,
     /// The limit of what tables, statements and results may take together.
     pub(crate) memory: Arc<MemoryBudget>,
+    /// The part of it that statements take for changes of tables, until they are committed.
+    pub(crate) changes: Arc<MemoryBudget>,
     /// The file that commits are written to; `None` if the database is only in memory or read-only.
     durable: Option<Durable>,
     /// The file of a database opened read-only.
@@ -87,19 +98,19 @@ impl Shared {
     /// I/O, also if another process has the file open for writing and this one opens it for writing too;
     /// input, if the file is not a database, or this process has it open in the other mode (read-only or for
     /// writing); corruption, with the place; resource, if the tables do not fit into memory.
-    pub(crate) fn open(path: &Path, config: &Config) -> Result<Arc<Shared>> {
-        open_files::open(path, config)
+    pub(crate) fn open(path: &Path, config: &Config) -> Result<User> {
+        open_files::open(path, config).map_err(|error| foreign::explained(error, path))
     }
 
     /// The same, for a file that is not open.
     fn open_anew(path: &Path, config: Config) -> Result<Shared> {
         let mut shared = if config.read_only {
-            let (reading, catalog) = Reading::open(path)?;
+            let (reading, catalog) = Reading::open(path, config.allow_missing_log)?;
             let mut shared = Shared::with(config, catalog, None);
             shared.reading = Some(reading);
             shared
         } else {
-            let (durable, catalog) = Durable::open(path, config.opening.clone())?;
+            let (durable, catalog) = Durable::open(path, config.allow_missing_log, config.opening.clone())?;
             Shared::with(config, catalog, Some(durable))
         };
         shared.path = Some(path.to_owned());
@@ -125,15 +136,19 @@ impl Shared {
 
     fn with(config: Config, catalog: Catalog, durable: Option<Durable>) -> Shared {
         let memory = Arc::new(MemoryBudget::new(config.memory_limit));
-        let tables = Mutex::new(Reservation::new(&memory));
+        let tables = Mutex::new(Reservation::new(&MemoryBudget::part_of(&memory, "tables")));
+        let changes = MemoryBudget::part_of(&memory, "changes that are not committed");
         let workers = WorkerPool::default();
         Shared {
             config,
             path: None,
+            process: Process::current(),
+            users: AtomicUsize::new(0),
             catalog,
             durable,
             reading: None,
             memory,
+            changes,
             workers,
             temp: Arc::default(),
             learned: Arc::default(),
@@ -146,6 +161,44 @@ impl Shared {
             tables,
             nameless: Mutex::default(),
         }
+    }
+
+    /// Refuses whatever a forked process wants of a database that its parent has opened.
+    ///
+    /// # Errors
+    /// Input, with the number of the process that opened it.
+    #[inline]
+    pub(crate) fn refuse_elsewhere(&self) -> Result<()> {
+        if self.process.is_current() { Ok(()) } else { Err(self.elsewhere()) }
+    }
+
+    #[cold]
+    fn elsewhere(&self) -> Error {
+        let own = self.process.id();
+        let what = match self.path.as_deref().and_then(Path::file_name) {
+            Some(name) => format!("the database {}", name.display()),
+            None => "the database in memory".to_owned(),
+        };
+        Error::input(format!(
+            "{what} belongs to process {own}: this process was forked from it, and cannot use the connections \
+             that it has inherited"
+        ))
+        .with_hint("open the database anew in this process, or start it by other means than a fork")
+    }
+
+    /// True in the process that opened it, and false in those that are forked from it.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
+    /// True if a file is its log.
+    fn has_log(&self, id: FileId) -> bool {
+        self.durable.as_ref().and_then(Durable::names).is_some_and(|names| names.log.id == id)
+    }
+
+    /// The path of the file that is written to, whatever the current directory is.
+    pub(crate) fn written_path(&self) -> Option<&Path> {
+        Some(self.durable.as_ref()?.names()?.path())
     }
 
     /// Checked before something is published that outlives its connection: an error if it could not be made
@@ -211,7 +264,7 @@ impl Shared {
     /// I/O: what was acknowledged is in the log or the file. Input, if the database is read-only.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.refuse_if_read_only()?;
-        self.durable.as_ref().map_or(Ok(()), |durable| durable.checkpoint(&self.catalog))
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.checkpoint_and_shorten(&self.catalog))
     }
 
     /// When commits return; `Off` in a database without a file.
@@ -311,6 +364,19 @@ impl Shared {
         result
     }
 
+    /// Charges new tables of this many bytes, without looking at all others.
+    ///
+    /// # Errors
+    /// As of [`Shared::charge_tables`].
+    pub(crate) fn charge_new(&self, bytes: usize) -> Result<()> {
+        let charged = {
+            let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = tables.bytes() + bytes;
+            tables.resize(all)
+        };
+        charged.or_else(|_| self.charge_tables())
+    }
+
     fn charge_with(&self, tables: &[Arc<Table>]) -> Result<()> {
         let (mut newest, mut old) = (0, 0);
         for (own, others) in tables.iter().map(|table| table.held_bytes()) {
@@ -333,6 +399,9 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            return;
+        }
         // Nobody is left to receive an error. What was acknowledged is in the log.
         let _ = self.durable.as_ref().map_or(Ok(()), |durable| durable.close(&self.catalog));
     }

@@ -1,17 +1,31 @@
 //! Opens or creates the data file of a database and its log.
+//!
+//! The files have the names that they are given here as long as they are open ([`super::names`]). What is
+//! under these names and is no database, or is another one's log, is refused and left alone.
 
+use super::names::NamedFile;
 use super::watched::{Bytes, Watched, WatchedFile};
-use entasis_storage::backend::{Backend, FileBackend, FileId, MemoryBackend, create_file, sync_directory};
+use entasis_storage::backend::{
+    Backend, FileBackend, FileId, Lock, MemoryBackend, canonical, create_file, fill_empty,
+};
 use entasis_storage::checkpoint::{FilePart, Files};
 use entasis_storage::file::{Access, DataFile, DatabaseId};
 use entasis_vector::{Error, ErrorKind, Result};
+use std::fs::{self, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 /// Bytes of a segment of the log.
 pub(super) const SEGMENT_BYTES: u32 = 4 << 20;
+/// How often a file is opened that others create or replace meanwhile.
+const TRIES: usize = 400;
+/// Time between two tries.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The path of a database's log.
 pub(super) fn log_path(path: &Path) -> PathBuf {
@@ -21,25 +35,133 @@ pub(super) fn log_path(path: &Path) -> PathBuf {
 }
 
 /// A file whose reads are counted if `read` is given.
-fn watched(file: FileBackend, read: Option<&Arc<Bytes>>) -> Arc<dyn Backend> {
-    let Some(read) = read.cloned() else { return Arc::new(file) };
+pub(super) fn watched(file: Arc<FileBackend>, read: Option<&Arc<Bytes>>) -> Arc<dyn Backend> {
+    let Some(read) = read.cloned() else { return file };
     read.expect(file.length().unwrap_or(0));
     let tell = Box::new(move |bytes| {
         read.add(bytes);
         Ok(())
     });
-    Arc::new(WatchedFile { file: Arc::new(file), watched: Watched::Reads, tell })
+    Arc::new(WatchedFile { file, watched: Watched::Reads, tell })
 }
 
-/// Opens the file of a log, or creates an empty one whose name is durable.
-pub(super) fn open_log(path: &Path, read: Option<&Arc<Bytes>>) -> Result<Arc<dyn Backend>> {
-    let failed = |error| Error::io(format!("cannot open the log {}", path.display()), &error);
-    let is_new = !path.try_exists().map_err(failed)?;
-    let file = FileBackend::open(path, true).map_err(failed)?;
-    if is_new {
-        sync_directory(path).map_err(failed)?;
+/// What is under a name, if anything is; a symbolic link is followed.
+fn found(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(watched(file, read))
+}
+
+/// The absolute path of a data file, by which its log is found as well. A file that has several names (hard
+/// links) in its directory has its log beside the one under which it was opened when the log was made.
+fn name_of(shown: &Path) -> Result<PathBuf> {
+    let failed = |error| Error::io(format!("cannot open the database {}", shown.display()), &error);
+    let path = canonical(shown).map_err(failed)?;
+    let Some(own) = found(&path).map_err(failed)? else { return Ok(path) };
+    let has_log = |path: &Path| fs::symlink_metadata(log_path(path)).is_ok();
+    if own.nlink() < 2 || has_log(&path) {
+        return Ok(path);
+    }
+    let names = path.parent().map(fs::read_dir).into_iter().flatten().flatten().flatten();
+    let is_same = |other: &PathBuf| {
+        fs::symlink_metadata(other).is_ok_and(|other| FileId::from(&other) == FileId::from(&own))
+    };
+    let other = names.map(|entry| entry.path()).find(|other| has_log(other) && is_same(other));
+    Ok(other.unwrap_or(path))
+}
+
+fn refuse_what_is_no_file(shown: &Path) -> Result<()> {
+    let what = match found(shown) {
+        Ok(Some(metadata)) if metadata.is_dir() => "it is a directory",
+        Ok(Some(metadata)) if !metadata.is_file() => "it is not a regular file",
+        _ => return Ok(()),
+    };
+    let text = format!("cannot open the database {}: {what}", shown.display());
+    Err(Error::new(ErrorKind::Io, text))
+}
+
+/// Opens a database file for writing, or creates it. It is locked, and has its name. Reads are counted in
+/// `read`.
+pub(super) fn open_file(shown: &Path, read: Option<&Arc<Bytes>>) -> Result<(DataFile, NamedFile)> {
+    let failed = |error| Error::io(format!("cannot open the database {}", shown.display()), &error);
+    for _ in 0..TRIES {
+        refuse_what_is_no_file(shown)?;
+        let path = name_of(shown)?;
+        let file = match FileBackend::open(&path, true) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                refuse_log_of_nobody(&path)?;
+                match create_file(&path, new_database).map_err(failed)? {
+                    Some(made) => made,
+                    // Another process creates it.
+                    None => continue,
+                }
+            }
+            opened => Arc::new(opened.map_err(failed)?.called(shown)),
+        };
+        let id = file.id().map_err(failed)?;
+        let has_its_name = || Ok::<bool, Error>(FileId::of(&path).map_err(failed)? == Some(id));
+        if file.length().map_err(failed)? == 0 {
+            // Another process creates it, or it was empty before, as if it were not there.
+            if !file.lock(Lock::Exclusive).map_err(failed)? {
+                thread::sleep(PAUSE);
+            } else if has_its_name()? && file.length().map_err(failed)? == 0 {
+                refuse_log_of_nobody(&path)?;
+                fill_empty(&path, &file, new_database).map_err(failed)?;
+            }
+            continue;
+        }
+        let opened = DataFile::open(watched(file.clone(), read), Access::Write)?;
+        // Before it was locked, another file may have been put in its place.
+        if has_its_name()? {
+            return Ok((opened, NamedFile { path, id, file }));
+        }
+    }
+    let text = format!("{} is in use by another process, which creates or replaces it", shown.display());
+    Err(Error::new(ErrorKind::Io, text))
+}
+
+/// Refuses to create a database whose log would have the name of something that is there.
+fn refuse_log_of_nobody(path: &Path) -> Result<()> {
+    let log = log_path(path);
+    if fs::symlink_metadata(&log).is_err() {
+        return Ok(());
+    }
+    let (log, shown) = (log.display(), path.display());
+    let text = format!("cannot create the database {shown}: {log} is there, and is not its log");
+    Err(Error::input(text).with_hint("it was not touched: move it away, or give the database another name"))
+}
+
+/// Opens the log of a database, if there is one, and locks it.
+pub(super) fn find_log(path: &Path) -> Result<Option<NamedFile>> {
+    let failed = |error| Error::io(format!("cannot open the log {}", path.display()), &error);
+    match found(path).map_err(failed)? {
+        None => return Ok(None),
+        Some(metadata) if metadata.is_file() => {}
+        Some(_) => {
+            let text = format!("cannot open the log {}: it is not a regular file", path.display());
+            return Err(Error::new(ErrorKind::Io, text));
+        }
+    }
+    own_log(path, FileBackend::open(path, true).map_err(failed)?).map(Some)
+}
+
+/// Creates the log of a database, which is empty, and locks it.
+pub(super) fn create_log(path: &Path) -> Result<NamedFile> {
+    let failed = |error| Error::io(format!("cannot create the log {}", path.display()), &error);
+    own_log(path, FileBackend::create(path).map_err(failed)?)
+}
+
+fn own_log(path: &Path, file: FileBackend) -> Result<NamedFile> {
+    let failed = |error| Error::io(format!("cannot open the log {}", path.display()), &error);
+    if !file.lock(Lock::Exclusive).map_err(failed)? {
+        let text = format!("the log {} is in use by another process", path.display());
+        let hint = "it has opened a database of this name, in whose place there is another file now";
+        return Err(Error::new(ErrorKind::Io, text).with_hint(hint));
+    }
+    let id = file.id().map_err(failed)?;
+    Ok(NamedFile { path: path.to_owned(), id, file: Arc::new(file) })
 }
 
 /// The files of a database opened read-only, by name.
@@ -47,23 +169,25 @@ pub(super) fn open_log(path: &Path, read: Option<&Arc<Bytes>>) -> Result<Arc<dyn
 pub(super) struct FilesByName {
     data: PathBuf,
     log: PathBuf,
+    may_lack_log: bool,
 }
 
 impl FilesByName {
-    /// The files of a database, which must exist.
+    /// The files of a database, which must exist; its log need not if it `may_lack` it.
     ///
     /// # Errors
     /// I/O.
-    pub(super) fn of(path: &Path) -> Result<FilesByName> {
-        refuse_directory(path)?;
-        let shown = path.display();
-        let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
-        if !path.try_exists().map_err(failed)? {
-            let text = format!("cannot open the database {shown}: the file does not exist");
+    pub(super) fn of(shown: &Path, may_lack_log: bool) -> Result<FilesByName> {
+        refuse_what_is_no_file(shown)?;
+        let failed = |error| Error::io(format!("cannot open the database {}", shown.display()), &error);
+        if found(shown).map_err(failed)?.is_none() {
+            let text = format!("cannot open the database {}: the file does not exist", shown.display());
             let error = Error::new(ErrorKind::Io, text);
             return Err(error.with_hint("a database opened read-only is not created"));
         }
-        Ok(FilesByName { data: path.to_owned(), log: log_path(path) })
+        let data = name_of(shown)?;
+        let log = log_path(&data);
+        Ok(FilesByName { data, log, may_lack_log })
     }
 
     fn path(&self, part: FilePart) -> &Path {
@@ -90,43 +214,17 @@ impl Files for FilesByName {
             Err(error) => Err(error),
         }
     }
-}
 
-fn refuse_directory(path: &Path) -> Result<()> {
-    let text = || format!("cannot open the database {}: it is a directory", path.display());
-    if path.is_dir() { Err(Error::new(ErrorKind::Io, text())) } else { Ok(()) }
-}
-
-/// Opens a database file for writing, or creates it, and returns it with its id. Reads are counted in `read`.
-pub(super) fn open_file(path: &Path, read: Option<&Arc<Bytes>>) -> Result<(DataFile, FileId)> {
-    let shown = path.display();
-    let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
-    refuse_directory(path)?;
-    let made = match path.try_exists().map_err(failed)? {
-        true => None,
-        false => create_file(path, |file| new_database(file).map_err(io::Error::other)).map_err(failed)?,
-    };
-    let file = match made {
-        Some(file) => file,
-        None => FileBackend::open(path, true).map_err(failed)?,
-    };
-    let id = file.id().map_err(failed)?;
-    let file = watched(file, read);
-    let opened = match file.length().map_err(failed)? {
-        0 => DataFile::create(file.clone(), new_id(), SEGMENT_BYTES),
-        _ => DataFile::open(file.clone(), Access::Write),
-    };
-    Ok((opened?, id))
+    fn may_lack_log(&self) -> bool {
+        self.may_lack_log
+    }
 }
 
 /// Writes the bytes of an empty database, which is built in memory.
-fn new_database(file: &FileBackend) -> Result<()> {
+fn new_database(file: &FileBackend) -> io::Result<()> {
     let memory = Arc::new(MemoryBackend::new("a new database"));
-    drop(DataFile::create(memory.clone(), new_id(), SEGMENT_BYTES)?);
-    let failed = |error| Error::io("cannot write", &error);
-    let mut bytes = vec![0; usize::try_from(memory.length().map_err(failed)?).unwrap_or_default()];
-    memory.read(0, &mut bytes).map_err(failed)?;
-    file.write(0, &bytes).map_err(failed)
+    drop(DataFile::create(memory.clone(), new_id(), SEGMENT_BYTES).map_err(io::Error::other)?);
+    file.write(0, &memory.bytes())
 }
 
 /// An id that no other database has.

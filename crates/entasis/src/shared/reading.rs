@@ -27,12 +27,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Opens the database in a file for reading.
+    /// Opens the database in a file for reading; at its last checkpoint, if the log is lost and it
+    /// `may_lack_log`.
     ///
     /// # Errors
     /// I/O; input, if the file is not a database; corruption, with the place.
-    pub(super) fn open(path: &Path) -> Result<(Reading, Catalog)> {
-        let (follower, catalog) = Follower::open(Box::new(FilesByName::of(path)?))?;
+    pub(super) fn open(path: &Path, may_lack_log: bool) -> Result<(Reading, Catalog)> {
+        let (follower, catalog) = Follower::open(Box::new(FilesByName::of(path, may_lack_log)?))?;
         let id = Mutex::new(follower.data_id());
         Ok((Reading { follower: Mutex::new(follower), id }, catalog))
     }
@@ -47,7 +48,7 @@ impl Shared {
     /// Identifies the data file.
     pub(super) fn file_id(&self) -> Option<FileId> {
         let read = self.reading.as_ref().map(|own| *own.id.lock().unwrap_or_else(PoisonError::into_inner));
-        read.or_else(|| self.durable.as_ref()?.id())
+        read.or_else(|| Some(self.durable.as_ref()?.names()?.data.id))
     }
 
     /// Publishes what another process has committed, if the database is read-only.

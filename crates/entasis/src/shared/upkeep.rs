@@ -30,6 +30,8 @@ pub(super) struct Upkeep {
     is_awake: AtomicBool,
     /// True while the thread holds the database.
     is_looking: AtomicBool,
+    /// True when the database is being closed: what is not done is left.
+    is_ending: AtomicBool,
     /// `None` if the thread could not be started: then there is no upkeep.
     thread: OnceLock<Option<Thread>>,
     /// Called after a round that leaves nothing to do.
@@ -40,6 +42,15 @@ impl Upkeep {
     /// True while the thread holds the database, and for moments before and after.
     pub(super) fn is_looking(&self) -> bool {
         self.is_looking.load(Ordering::SeqCst)
+    }
+
+    /// Ends the present round early.
+    pub(super) fn end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
     }
 
     /// See [`Shared::at_rest`].
@@ -123,10 +134,13 @@ fn look(shared: &Arc<Shared>) -> bool {
     for table in
         names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()))
     {
+        if shared.upkeep.is_ending() {
+            return true;
+        }
         let did = table.upkeep(BUDGET);
         is_done &= did.is_done && did.warm == 0 && did.overtaken == 0;
     }
-    if is_done {
+    if is_done && !shared.upkeep.is_ending() {
         shared.upkeep.at_rest.get().iter().for_each(|call| call(shared));
         shared.calibrate_when_large();
     }

@@ -11,6 +11,7 @@ pandas, polars or Arrow data.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -65,6 +66,16 @@ def default_connection() -> Connection:
         if _default is None:
             _default = connect()
         return _default
+
+
+def _forked() -> None:
+    """A process that was forked has a database of its own, which is empty."""
+    global _default, _default_lock
+    _default, _default_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def sql(query: str, parameters: Any = None) -> Relation:

@@ -41,6 +41,44 @@ def from_pandas(frame: pandas.DataFrame) -> pyarrow.Table:
     return pyarrow.Table.from_arrays(columns, [str(name) for name in frame.columns])
 
 
+def from_series(series: pandas.Series) -> pyarrow.Table:
+    """A series as a table of one column, called as the series or `column0`."""
+    return from_pandas(series.to_frame("column0" if series.name is None else str(series.name)))
+
+
+def from_dict(columns: dict[Any, Any]) -> pyarrow.Table | None:
+    """A table of arrays, series or lists by their names; None if the dict is not that."""
+    import sys
+
+    if not all(isinstance(name, str) for name in columns):
+        return None
+    modules = ("numpy", "pandas", "pyarrow", "polars")
+    classes: tuple[Any, ...] = (list,)
+    for module, name in zip(modules, ("ndarray", "Series", "Array", "Series")):
+        classes += (getattr(sys.modules.get(module), name, list),)
+    if not all(isinstance(values, classes) for values in columns.values()):
+        return None
+    import pyarrow
+
+    arrays = [values.to_arrow() if hasattr(values, "to_arrow") else values for values in columns.values()]
+    try:
+        return pyarrow.table(dict(zip(columns, arrays)))
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        import pandas
+
+        return from_pandas(pandas.DataFrame(columns))
+
+
+def from_array(array: Any, name: str) -> pyarrow.Table | None:
+    """An array of one or two dimensions: the columns are called `column0` and so on, or as its fields are."""
+    if array.ndim == 0 or array.ndim > 2:
+        return None
+    if array.dtype.names:
+        return from_dict({field: array[field] for field in array.dtype.names})
+    columns = [array] if array.ndim == 1 else [array[:, place] for place in range(array.shape[1])]
+    return from_dict({f"column{place}": column for place, column in enumerate(columns)})
+
+
 def _column(values: pandas.Series) -> pyarrow.Array:
     import pandas
     import pyarrow

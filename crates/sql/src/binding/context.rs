@@ -20,10 +20,11 @@ use crate::error::{external, from_datafusion};
 use crate::functions::native::{self, Kind};
 use crate::functions::window_call::{self, WindowCall};
 use crate::functions::{Library, outer_aggregate, sequence};
-use crate::hidden::{DESCRIBE, EXACT, NEAREST, SETS, number_in, query_of_all, visible};
+use crate::hidden::{DESCRIBE, EXACT, NEAREST, REGISTERED, SETS, number_in, query_of_all, visible};
 use crate::names::nearest;
 use crate::syntax::object_name::in_schema;
 use crate::syntax::parse::parse_query;
+use crate::syntax::{is_on_deep_stack, needs_deep_stack};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{Result as DfResult, TableReference};
@@ -35,13 +36,17 @@ use datafusion_sql::sqlparser::ast::{self, Statement, TableFactor};
 use entasis_engine::plan::Plan;
 use entasis_engine::recursive::WorkTable;
 use entasis_engine::relation::Relation;
-use entasis_vector::{DataType, Error, Field, Result, Value, statement};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{DataType, Error, Field, Result, Value, name, statement};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Maximum nesting depth of views.
-const MAX_VIEWS: usize = 16;
+const MAX_VIEWS: usize = 200;
+/// The depth up to which the stack of the caller is enough.
+const MAX_SHALLOW_VIEWS: usize = 16;
 /// Prefix of the name of a relation created by the statement itself.
 const SHARED: &str = "\u{1}shared:";
 
@@ -52,6 +57,8 @@ pub(crate) struct Given {
     pub(crate) target: Option<Arc<dyn Relation>>,
     /// [`ROWS`]: rows that were bound before.
     pub(crate) rows: Option<Arc<Rows>>,
+    /// The query is the text of a view.
+    pub(crate) is_view: bool,
 }
 
 /// The name of [`Given::target`].
@@ -101,8 +108,10 @@ pub(crate) struct Context<'a> {
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     /// Plan relations.
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
-    /// Current nesting depth of views.
-    views: Cell<usize>,
+    /// The names of the views that are being bound, outermost first.
+    views: RefCell<Vec<String>>,
+    /// Views that were bound, by name: those of which another reference is bound to the same plan.
+    bound_views: RefCell<HashMap<String, Arc<dyn TableSource>>>,
     /// Number of aggregates of outer queries so far.
     aggregates: Cell<usize>,
     /// Relations created by the statement itself, by the names under which it reads them.
@@ -160,7 +169,8 @@ impl<'a> Context<'a> {
                 Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
             ],
             relation_planners: vec![Arc::new(Relations)],
-            views: Cell::new(0),
+            views: RefCell::default(),
+            bound_views: RefCell::default(),
             aggregates: Cell::new(0),
             shared: RefCell::default(),
             windows: RefCell::default(),
@@ -220,9 +230,10 @@ impl<'a> Context<'a> {
 
     /// The name under which a call of a window function passes through the binder; equal calls have equal
     /// names.
-    pub(crate) fn window(&self, call: WindowCall) -> String {
+    pub(crate) fn window(&self, call: WindowCall, is_volatile: bool) -> String {
         let mut windows = self.windows.borrow_mut();
-        let number = windows.iter().position(|known| *known == call).unwrap_or_else(|| {
+        let known = windows.iter().position(|known| *known == call).filter(|_| !is_volatile);
+        let number = known.unwrap_or_else(|| {
             windows.push(call);
             windows.len() - 1
         });
@@ -267,7 +278,16 @@ impl<'a> Context<'a> {
         self.given.rows.as_deref()
     }
 
-    fn relation(&self, name: &str) -> Result<Option<Arc<dyn Relation>>> {
+    /// The relation of a name of the catalog, or of one that stands for something else, which is written as
+    /// if it were in the schema `main`.
+    fn relation(&self, full: &str) -> Result<Option<Arc<dyn Relation>>> {
+        let (schema, name) = name::split(full);
+        if schema == REGISTERED {
+            return Ok(self.catalog.registered(name));
+        }
+        if schema != name::MAIN {
+            return Ok(self.catalog.table(full));
+        }
         if let Some(path) = name.strip_prefix(PATH) {
             return self.catalog.file(path).map(Some);
         }
@@ -290,7 +310,7 @@ impl<'a> Context<'a> {
         if name == TARGET && self.given.target.is_some() {
             return Ok(self.given.target.clone());
         }
-        if let Some(relation) = self.catalog.table(name) {
+        if let Some(relation) = self.catalog.table(full) {
             return Ok(Some(relation));
         }
         // "data.parquet" in double quotes is a path, too.
@@ -298,12 +318,32 @@ impl<'a> Context<'a> {
         if is_path { self.catalog.file(name).map(Some) } else { Ok(None) }
     }
 
+    /// The table, view or other relation of a name of the catalog.
+    fn source(&self, name: &str) -> DfResult<Arc<dyn TableSource>> {
+        if let (ROWS, Some(rows)) = (name, &self.given.rows) {
+            return Ok(rows.clone());
+        }
+        if let Some(relation) = self.relation(name).map_err(external)? {
+            return Ok(Arc::new(Source::new(relation)));
+        }
+        if let Some(text) = self.catalog.view(name) {
+            return self.view(name, &text);
+        }
+        // The text of a view names it, which is kept without what only this connection has.
+        let is_view = self.given.is_view || !self.views.borrow().is_empty();
+        let is_bare = is_view && name::split(name).0 == name::MAIN;
+        match self.catalog.registered(name::own(name)).filter(|_| is_bare) {
+            Some(relation) => Ok(Arc::new(Source::new(relation))),
+            None => Err(external(unknown_table(name, self.catalog))),
+        }
+    }
+
     /// The columns of the table or view of that name, by their names in queries.
     ///
     /// # Errors
     /// Input, if it does not exist; those of binding the view.
     pub(crate) fn columns_of_table(&self, name: &str) -> Result<Vec<String>> {
-        let source = self.get_table_source(TableReference::bare(name)).map_err(from_datafusion)?;
+        let source = self.source(name).map_err(from_datafusion)?;
         Ok(source.schema().fields().iter().map(|field| field.name().clone()).collect())
     }
 
@@ -343,45 +383,56 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn view(&self, text: &str) -> DfResult<Arc<dyn TableSource>> {
-        if self.views.get() >= MAX_VIEWS {
-            return Err(external(Error::input("a view contains itself")));
+    fn view(&self, name: &str, text: &str) -> DfResult<Arc<dyn TableSource>> {
+        if let Some(bound) = self.bound_views.borrow().get(name) {
+            return Ok(bound.clone());
         }
-        self.views.set(self.views.get() + 1);
+        let depth = self.views.borrow().len();
+        if self.views.borrow().iter().any(|own| own == name) {
+            return Err(external(Error::input(format!("the view {} contains itself", name::shown(name)))));
+        }
+        if depth >= MAX_SHALLOW_VIEWS && !is_on_deep_stack() {
+            return Err(external(needs_deep_stack()));
+        }
+        if depth >= MAX_VIEWS {
+            let text = format!("views are nested more than {MAX_VIEWS} deep");
+            return Err(external(Error::resource(text).with_sqlstate(sqlstate::TOO_COMPLEX)));
+        }
+        self.views.borrow_mut().push(name.to_owned());
+        let own = || (self.shared.borrow().len(), self.works.borrow().len(), self.keys.borrow().len());
+        let before = own();
         let plan = parse_query(text).map_err(external).and_then(|query| {
             let mut statement = Statement::Query(query);
             (self.steps.rewrite)(&mut statement, ResultNames::Kept, self).map_err(external)?;
             self.plan(statement)
         });
-        self.views.set(self.views.get() - 1);
+        self.views.borrow_mut().pop();
         // Positions in a view's text are not positions in the statement.
         let plan = plan.map_err(|e| {
             let error = from_datafusion(e);
+            if error.sqlstate() == sqlstate::NEEDS_STACK {
+                return external(error);
+            }
             external(Error::new(error.kind(), format!("in a view: {}", error.message())))
         })?;
-        Ok(Arc::new(Derived { plan }))
+        let source: Arc<dyn TableSource> = Arc::new(Derived { plan });
+        // What is computed once for a reference is computed again for another.
+        if own() == before {
+            self.bound_views.borrow_mut().insert(name.to_owned(), source.clone());
+        }
+        Ok(source)
     }
 }
 
 impl ContextProvider for Context<'_> {
-    fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+    fn get_table_source(&self, written: TableReference) -> DfResult<Arc<dyn TableSource>> {
         statement::check().map_err(external)?;
-        let name = match (name.catalog(), name.schema()) {
-            // The database does not exist: names in existing ones have one part by now.
-            (Some(database), Some(schema)) => format!("{database}.{schema}.{}", name.table()),
-            (_, Some(schema)) => in_schema(schema, name.table()),
-            _ => name.table().to_owned(),
-        };
-        if let (ROWS, Some(rows)) = (name.as_str(), &self.given.rows) {
-            return Ok(rows.clone());
-        }
-        if let Some(relation) = self.relation(&name).map_err(external)? {
-            return Ok(Arc::new(Source::new(relation)));
-        }
-        match self.catalog.view(&name) {
-            Some(text) => self.view(&text),
-            None => Err(external(unknown_table(&name, self.catalog))),
-        }
+        let own = written.table();
+        self.source(&match (written.catalog(), written.schema()) {
+            (Some(database), Some(schema)) => name::in_database(database, &in_schema(schema, own)),
+            (_, Some(schema)) => in_schema(schema, own),
+            _ => name::joined(name::MAIN, own),
+        })
     }
 
     fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> DfResult<Arc<dyn TableSource>> {

@@ -107,5 +107,9 @@ fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResul
 pub(crate) fn stem(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);
-    if stem.is_empty() || stem.contains(['*', '?', '[', '{']) { "file".into() } else { stem.to_lowercase() }
+    if stem.is_empty() || stem.contains(['*', '?', '[', '{']) {
+        "file".into()
+    } else {
+        stem.to_ascii_lowercase()
+    }
 }

@@ -22,7 +22,7 @@ impl Source {
     pub(super) fn new(relation: Arc<dyn Relation>) -> Source {
         let mut taken = HashSet::new();
         let fields = relation.schema().iter().map(|field| {
-            let folded = field.name.to_lowercase();
+            let folded = field.name.to_ascii_lowercase();
             let mut name = folded.clone();
             let mut number = 0;
             while !taken.insert(name.clone()) {
@@ -56,7 +56,7 @@ impl Rows {
     pub(crate) fn new(plan: Plan) -> Rows {
         let fields = plan.output.iter().map(|output| {
             let column = plan.columns.get(output.column);
-            Field::new(output.name.to_lowercase(), entasis_arrow::to_arrow_type(column.ty), true)
+            Field::new(output.name.to_ascii_lowercase(), entasis_arrow::to_arrow_type(column.ty), true)
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Rows { plan, schema }

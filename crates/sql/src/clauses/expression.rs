@@ -134,7 +134,7 @@ pub(crate) fn function(function: &Function) -> Result<()> {
     let plain = name.to_string().trim_matches('"').to_ascii_lowercase();
     if of_aggregates && Library::get().aggregate(&plain).is_none() {
         let text = format!(
-            "{plain} is no aggregate function, and takes no DISTINCT, ORDER BY, FILTER, WITHIN GROUP, or IGNORE NULLS"
+            "{plain} is not an aggregate function and takes no DISTINCT, ORDER BY, FILTER, WITHIN GROUP, or IGNORE NULLS"
         );
         return Err(Error::input(text).with_sqlstate(sqlstate::SYNTAX));
     }

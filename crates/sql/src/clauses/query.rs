@@ -75,7 +75,7 @@ pub(crate) fn select(select: &Select) -> Result<()> {
         top_before_distinct: _,
         window_before_qualify: _,
         distinct: _,
-        projection: _,
+        projection,
         from,
         selection: _,
         group_by: _,
@@ -97,6 +97,12 @@ pub(crate) fn select(select: &Select) -> Result<()> {
     } = select;
     if into.is_some() {
         return Err(Error::not_supported("SELECT INTO").with_hint("write CREATE TABLE name AS SELECT …"));
+    }
+    // The parser also accepts a FROM by itself.
+    if projection.is_empty() {
+        return Err(Error::input("the query selects no columns")
+            .with_sqlstate(sqlstate::SYNTAX)
+            .with_hint("SELECT * selects all"));
     }
     refuse([
         (!optimizer_hints.is_empty(), "hints for the optimizer"),

@@ -18,8 +18,18 @@ pub enum Argument {
 
 /// Names that a statement may use. One statement is bound against one consistent state of it.
 pub trait Catalog: Sync {
-    /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not.
+    /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not. What the
+    /// host program calls so hides no table: see [`Catalog::registered`].
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>>;
+
+    /// The relation that the host program has registered under that name, without a schema. It is what a
+    /// *query* means by the name if it is written without a schema, and hides tables and views there. Nothing
+    /// else means it: neither the table that a statement changes, nor what the statement reads to do so, nor
+    /// the text of a view.
+    fn registered(&self, name: &str) -> Option<Arc<dyn Relation>> {
+        let _ = name;
+        None
+    }
 
     /// The table of that name with [`crate::ROW_ID`] as an additional last column: `UPDATE` and `DELETE`
     /// identify the rows that they change by it. `None` if there is no table of that name with rows that can

@@ -5,6 +5,7 @@
 //! catalog (names of new objects, errors for missing ones) are in [`schema`].
 
 mod catalog;
+mod conversions;
 mod parameters;
 pub(crate) mod schema;
 mod session;
@@ -13,5 +14,5 @@ mod time_zone;
 pub use catalog::{Argument, Catalog, Sequence};
 pub(crate) use parameters::Parameters;
 pub use session::{Session, clock};
-pub(crate) use time_zone::MICROS_PER_SECOND;
 pub use time_zone::TimeZone;
+pub(crate) use time_zone::{MICROS_PER_SECOND, write_offset};

@@ -180,7 +180,7 @@ impl TimeZone {
 }
 
 /// `+02`, `-03:30`, `+00:53:28`
-fn write_offset(f: &mut impl fmt::Write, seconds: i64) -> fmt::Result {
+pub(crate) fn write_offset(f: &mut impl fmt::Write, seconds: i64) -> fmt::Result {
     let size = seconds.abs();
     write!(f, "{}{:02}", if seconds < 0 { '-' } else { '+' }, size / 3600)?;
     if size % 3600 != 0 {

@@ -19,11 +19,12 @@ pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
     }
     match value {
         Value::Null => Some(Value::Null),
+        Value::Text(_) if to.is_nested() && to.contains(DataType::TimestampTz) => None,
         Value::Text(text) if from == DataType::Varchar => parse(text, to),
         // Blobs are written with escapes, floats in several ways.
         Value::Float(_) if to == DataType::Varchar => None,
         Value::Bytes(_) if to == DataType::Varchar && !from.is_nested() => None,
-        _ if from == DataType::TimestampTz => None,
+        _ if from.contains(DataType::TimestampTz) => None,
         _ if to == DataType::Varchar => Some(Value::Text(Arc::from(value.display(from).to_string()))),
         Value::Integer(v) => cast_integer(*v, from, to),
         Value::Float(v) => match to {
@@ -39,7 +40,7 @@ pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
 /// than the value, such as the session's time zone.
 pub fn convert(value: &Value, from: DataType, to: DataType) -> Option<Value> {
     cast(value, from, to).or_else(|| {
-        let depends = [from, to].contains(&DataType::TimestampTz);
+        let depends = [from, to].iter().any(|ty| ty.contains(DataType::TimestampTz));
         let input = Box::new(Expr::literal(value.clone(), from));
         let conversion = Expr::Cast { input, ty: to, lenient: false };
         if depends { None } else { evaluate_constant(&conversion).ok() }
@@ -179,7 +180,7 @@ pub(crate) fn cast_expr(expr: Expr, ty: DataType, lenient: bool) -> Expr {
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
     let (op, left, right) = match (&left, &right) {
         (Expr::Literal { value: a, .. }, Expr::Literal { value: b, .. }) => {
-            return match compare_values(op, a, b) {
+            return match compare_values(op, a, b, left.ty()) {
                 Some(value) => Expr::literal(value, DataType::Boolean),
                 None => Expr::compare(op, left, right),
             };
@@ -230,14 +231,12 @@ pub(crate) fn is_embedding(from: DataType, to: DataType) -> bool {
     }
 }
 
-fn compare_values(op: CompareOp, a: &Value, b: &Value) -> Option<Value> {
-    let order = a.total_cmp(b);
+fn compare_values(op: CompareOp, a: &Value, b: &Value, ty: DataType) -> Option<Value> {
+    let order = a.cmp_in(b, ty);
     match op {
         CompareOp::DistinctFrom => return Some(Value::Boolean(order != Ordering::Equal)),
         CompareOp::NotDistinctFrom => return Some(Value::Boolean(order == Ordering::Equal)),
         _ if a.is_null() || b.is_null() => return Some(Value::Null),
-        // UUIDs are compared as unsigned integers; leave those to the engine.
-        _ if matches!((a, b), (Value::Integer(x), _) if *x < i128::from(i64::MIN)) => return None,
         _ => {}
     }
     Some(Value::Boolean(match op {

@@ -118,7 +118,7 @@ mod tests {
                             || window::is_window_function(name),
                         "there is no function {name}"
                     );
-                    assert_eq!(*name, name.to_lowercase());
+                    assert_eq!(*name, name.to_ascii_lowercase());
                 }
                 assert!(
                     !definition.examples.is_empty() || sequence_call::NAMES.contains(&definition.names[0])

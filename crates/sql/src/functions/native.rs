@@ -132,7 +132,7 @@ pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
         (&["ifnull", "nvl"], IfNull),
         (&["nvl2"], IfNotNull),
         (&["if"], If),
-        (&["mod", "fmod"], Binary(Op::Modulo)),
+        (&["mod"], Binary(Op::Modulo)),
         (&["add", "date_add"], Binary(Op::Plus)),
         (&["subtract"], Binary(Op::Minus)),
         (&["multiply"], Binary(Op::Multiply)),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// The name under which a call for a sequence passes through the binder.
 pub(crate) fn call(kind: Kind, sequence: &str) -> String {
-    format!("{MARK}{}:{}", kind.name(), sequence.to_lowercase())
+    format!("{MARK}{}:{}", kind.name(), sequence.to_ascii_lowercase())
 }
 
 /// The call for such a name.
@@ -37,7 +37,7 @@ pub(crate) fn udf(
 ) -> Arc<ScalarUDF> {
     let missing = sequence.is_none().then(|| {
         let what = if catalog.table(name).is_some() { " but a table" } else { "" };
-        Error::input(format!("there is no sequence {name}{what}"))
+        Error::input(format!("there is no sequence {}{what}", entasis_vector::name::shown(name)))
     });
     let signature = Signature::nullary(Volatility::Volatile);
     Arc::new(ScalarUDF::from(Call { kind, name: call(kind, name), sequence, missing, signature }))

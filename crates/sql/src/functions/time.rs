@@ -269,7 +269,7 @@ impl TimeFunction {
             }
             Meaning::TimeBucket => function(args, time_bucket),
             // With a pattern, it is the catalog's function.
-            Meaning::ToTimestamp if args.len() == 2 => named_call("to_timestamp", args),
+            Meaning::ToTimestamp if args.len() == 2 => named_call("to_timestamp", args, session.zone),
             Meaning::ToTimestamp => match args[0].ty() {
                 Int64 | Float64 => function(args, to_timestamp),
                 TimestampTz => Ok(args.remove(0)),

@@ -7,14 +7,16 @@ use crate::error::from_datafusion;
 use crate::expressions::fold;
 use crate::functions::Library;
 use crate::functions::aggregates::{Aggregate, Call, Kind};
+use crate::functions::window::is_window_function;
 use crate::hidden::visible;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::expr::{AggregateFunction as DfAggregate, NullTreatment};
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable};
 use entasis_arrow::from_arrow_type;
 use entasis_engine::plan::{self, AggregateCall, AggregateFunction, Node, Sort, SortKey};
+use entasis_vector::error::sqlstate;
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Result};
 use std::sync::Arc;
 
 impl Lowering<'_> {
@@ -25,11 +27,13 @@ impl Lowering<'_> {
         let mut groups = Vec::with_capacity(aggregate.group_expr.len());
         // The schema has a repeated key only once.
         let mut keys: Vec<&DfExpr> = Vec::with_capacity(aggregate.group_expr.len());
-        aggregate.group_expr.iter().for_each(|key| {
-            if !keys.contains(&key) {
-                keys.push(key)
-            }
-        });
+        let mut places = Vec::with_capacity(aggregate.group_expr.len());
+        for key in &aggregate.group_expr {
+            places.push(keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+                keys.push(key);
+                keys.len() - 1
+            }));
+        }
         if keys.len() + aggregate.aggr_expr.len() != fields.len() {
             return Err(Error::internal("a key of GROUP BY is lost"));
         }
@@ -57,7 +61,10 @@ impl Lowering<'_> {
             calls.push((column, call));
         }
         let node = match sets {
-            Some((id, sets)) => self.grouping_sets(Grouping { input: node, keys: groups, id, calls, sets }),
+            Some((id, sets)) => {
+                let sets = placed(sets, &places)?;
+                self.grouping_sets(Grouping { input: node, keys: groups, places, id, calls, sets })
+            }
             None => Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates: calls }),
         };
         Ok(Lowered { node, scope: Scope { schema: aggregate.schema.clone(), columns } })
@@ -142,6 +149,21 @@ impl Lowering<'_> {
     }
 }
 
+/// The sets with the places of their keys among those that differ, each once.
+fn placed(sets: Vec<Vec<usize>>, places: &[usize]) -> Result<Vec<Vec<usize>>> {
+    let place = |set: Vec<usize>| {
+        let mut placed: Vec<usize> = Vec::with_capacity(set.len());
+        for number in set {
+            let place = *places.get(number).ok_or_else(|| Error::internal("a set has lost a key"))?;
+            if !placed.contains(&place) {
+                placed.push(place);
+            }
+        }
+        Ok(placed)
+    };
+    sets.into_iter().map(place).collect()
+}
+
 /// An aggregate that a group or a window needs.
 pub(super) struct Asked<'a> {
     /// The function.
@@ -161,6 +183,11 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// The order in which a sum of `arg` takes its rows: those of exact numbers do not depend on it.
+    fn order_of(&self, arg: &Expr) -> Vec<SortKey> {
+        if arg.ty().is_float() { self.order_by.clone() } else { Vec::new() }
+    }
+
     /// The engine's call, with lowered arguments over `scope`.
     pub(super) fn call(&self, mut args: Vec<Expr>, scope: &Scope) -> Result<AggregateCall> {
         let &Asked { name, ty, ignore_nulls, .. } = self;
@@ -180,22 +207,14 @@ impl Asked<'_> {
             "count" => {
                 let all_rows =
                     args.iter().all(|a| matches!(a, Expr::Literal { value, .. } if !value.is_null()));
+                if args.len() > 1 {
+                    return Err(Error::input("count takes one argument, or *"));
+                }
                 if all_rows && !self.distinct {
                     return Ok(native(AggregateFunction::CountStar, vec![], DataType::Int64));
                 }
-                if args.len() > 1 && self.distinct {
-                    return Err(Error::not_supported("count(DISTINCT …) of several columns"));
-                }
-                // count(a, b) counts the rows in which neither is NULL.
-                let arg = if args.len() == 1 {
-                    args.remove(0)
-                } else {
-                    let present =
-                        Expr::and(args.into_iter().map(|arg| fold::not(Expr::IsNull(Box::new(arg)))));
-                    let one = Expr::literal(Value::Integer(1), DataType::Int32);
-                    Expr::Case { branches: vec![(present, one)], otherwise: None, ty: DataType::Int32 }
-                };
-                native(AggregateFunction::Count, vec![cast_null(arg, DataType::Int32)], DataType::Int64)
+                let arg = cast_null(one(args)?, DataType::Int32);
+                native(AggregateFunction::Count, vec![arg], DataType::Int64)
             }
             "sum" | "avg" if !is_number(&args) => {
                 let kind = if name == "avg" { Kind::Mean } else { Kind::Span };
@@ -211,11 +230,13 @@ impl Asked<'_> {
             }
             "sum" => {
                 let arg = narrow(cast_null(one(args)?, ty));
-                native(AggregateFunction::Sum, vec![arg], ty)
+                let order_by = self.order_of(&arg);
+                AggregateCall { order_by, ..native(AggregateFunction::Sum, vec![arg], ty) }
             }
             "avg" => {
                 let arg = narrow(cast_null(one(args)?, DataType::Float64));
-                native(AggregateFunction::Avg, vec![arg], DataType::Float64)
+                let order_by = self.order_of(&arg);
+                AggregateCall { order_by, ..native(AggregateFunction::Avg, vec![arg], DataType::Float64) }
             }
             "min" | "max" => {
                 let arg = one(args)?;
@@ -242,8 +263,7 @@ impl Asked<'_> {
             _ => {
                 let function = Library::get().aggregate(name);
                 let own = function.as_ref().and_then(|function| function.inner().downcast_ref::<Aggregate>());
-                let own =
-                    own.ok_or_else(|| Error::internal(format!("nobody computes the aggregate {name}")))?;
+                let own = own.ok_or_else(|| not_computed(name))?;
                 settle(&mut args, self.bound, scope)?;
                 let (types, _) = own.kind.types(&args.iter().map(Expr::ty).collect::<Vec<_>>())?;
                 let args =
@@ -254,6 +274,15 @@ impl Asked<'_> {
             }
         })
     }
+}
+
+/// That a function that the binder knows as an aggregate is none of ours.
+fn not_computed(name: &str) -> Error {
+    if is_window_function(name) {
+        let error = Error::input(format!("{name} is a window function, and needs an OVER"));
+        return error.with_sqlstate(sqlstate::SYNTAX);
+    }
+    Error::not_supported(format!("the aggregate {name}"))
 }
 
 /// True if an aggregate belongs to the enclosing query: it reads columns of that query and no others.

@@ -1,15 +1,21 @@
 //! `ASOF JOIN`: a join whose condition has an inequality that the rewriter has marked
-//! ([`NEAREST`](crate::hidden::NEAREST)). It is the only residual of the engine's as-of join, and all other
-//! conditions must be keys.
+//! ([`NEAREST`](crate::hidden::NEAREST)). It is the only residual of the engine's as-of join; equalities of
+//! both sides are its keys.
+//!
+//! Other conditions say which rows take part: one of the right side is a filter there, before the nearest row
+//! is looked for, and one of the left side becomes a key that is equal to a constant, so that a row for which
+//! it is not true has no partner. A condition of both sides that is no equality is refused: it might be meant
+//! for the nearest row, or for the rows among which that is looked for.
 
 use super::keys::{reads_only, split_keys};
+use super::unnest::filter;
 use super::{Lowering, Scope, one_row, subquery};
 use crate::functions::native::{Kind, Native};
 use datafusion_expr::Expr as DfExpr;
 use datafusion_expr::utils::split_conjunction;
-use entasis_engine::plan::{Join, JoinKey, JoinKind, Node};
+use entasis_engine::plan::{Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, Error, Result};
+use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::collections::HashSet;
 
 /// The inequality of an as-of join with this condition, and its other conditions; `None` if it is not an
@@ -40,7 +46,7 @@ impl Lowering<'_> {
         &mut self,
         (inequality, conditions): (&DfExpr, Vec<&DfExpr>),
         mut on: Vec<JoinKey>,
-        [(left, left_scope), (right, right_scope)]: [(Node, &Scope); 2],
+        [(left, left_scope), (mut right, right_scope)]: [(Node, &Scope); 2],
         scope: &Scope,
         outer: bool,
     ) -> Result<(Node, Vec<ColumnId>)> {
@@ -53,17 +59,25 @@ impl Lowering<'_> {
             self.expr(condition, scope, &mut nothing)?.split_conjunction(&mut equalities);
         }
         split_keys(&left, &right, &mut on, &mut equalities);
-        if !equalities.is_empty() {
-            return Err(Error::input(
-                "the ON of an ASOF JOIN takes equalities of both sides, and one inequality of them",
-            )
-            .with_hint(
-                "put other conditions into WHERE, or into a subquery in the place of the right side",
-            ));
-        }
         let residual = self.expr(inequality, scope, &mut nothing)?;
         let [left_ids, right_ids] =
             [&left, &right].map(|side| side.columns().into_iter().collect::<HashSet<_>>());
+        let (of_right, others): (Vec<Expr>, Vec<Expr>) =
+            equalities.into_iter().partition(|condition| reads_only(condition, &right_ids));
+        if !others.iter().all(|condition| reads_only(condition, &left_ids)) {
+            return Err(Error::input(
+                "a condition of both sides of an ASOF JOIN is an equality, or the one inequality",
+            )
+            .with_hint("put other conditions into WHERE"));
+        }
+        right = filter(right, Expr::and(of_right));
+        if !others.is_empty() {
+            let holds = self.columns.add("holds", DataType::Boolean, false);
+            let exprs = vec![(holds, Expr::boolean(true))];
+            right = Node::Project(Project { input: Box::new(right), exprs });
+            let (left, right) = (Expr::and(others), self.columns.expr(holds));
+            on.push(JoinKey { left, right, null_equals_null: false });
+        }
         let is_between = match &residual {
             Expr::Compare { left: a, right: b, .. } => {
                 (reads_only(a, &left_ids) && reads_only(b, &right_ids))

@@ -53,8 +53,11 @@ impl Lowering<'_> {
             } else if unnest.struct_type_columns.contains(at) {
                 of_struct = if is_first { 1 } else { of_struct + 1 };
                 let number = Expr::literal(Value::Integer(of_struct), DataType::Int64);
-                let field =
-                    named_call("struct_extract", vec![self.columns.expr(scope.columns[*at]), number])?;
+                let field = named_call(
+                    "struct_extract",
+                    vec![self.columns.expr(scope.columns[*at]), number],
+                    self.session.zone,
+                )?;
                 let column = self.columns.add(visible(unnest.schema.field(place).name()), field.ty(), true);
                 fields.push((column, field));
                 output.push(column);

@@ -5,6 +5,7 @@
 
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
+use crate::environment::TimeZone;
 use crate::error::{from_datafusion, readable};
 use crate::expressions::exact::exact;
 use crate::expressions::external::fold_external;
@@ -310,7 +311,7 @@ impl Lowering<'_> {
             {
                 return match arg.ty() {
                     DataType::TimestampTz => Ok(zoned::offset(self.session.zone, arg.clone(), unit, within)),
-                    other => Err(Error::input(format!("a {other} has no {part}").to_lowercase())),
+                    other => Err(Error::input(format!("a {other} has no {part}").to_ascii_lowercase())),
                 };
             }
             if let (Kind::DateTrunc, [part, instant, zone]) = (kind, args.as_slice()) {
@@ -349,7 +350,7 @@ impl Lowering<'_> {
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
             let mut args = self.arguments(&function.args, scope, node)?;
             settle(&mut args, &function.args, scope)?;
-            return catalog_call(named.name, named.definition, args, Some(ty));
+            return catalog_call(named.name, named.definition, args, Some(ty), self.session.zone);
         }
         if let Some(time) = function.func.inner().downcast_ref::<TimeFunction>() {
             if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
@@ -445,22 +446,24 @@ pub(super) fn settle(args: &mut [Expr], bound: &[DfExpr], scope: &Scope) -> Resu
 fn regex(input: Expr, pattern: Expr, flags: Option<&str>) -> Result<Expr> {
     let mut args = vec![text(input), text(pattern)];
     args.extend(flags.map(|flags| Expr::literal(Value::Text(flags.into()), DataType::Varchar)));
-    named_call("regexp_matches", args)
+    named_call("regexp_matches", args, TimeZone::UTC)
 }
 
 fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
     match (kind, args.as_slice()) {
-        (Kind::CharLength, [arg]) if arg.ty().is_nested() => return named_call("array_length", args),
+        (Kind::CharLength, [arg]) if arg.ty().is_nested() => {
+            return named_call("array_length", args, TimeZone::UTC);
+        }
         (Kind::CharLength, [arg]) if arg.ty() == DataType::Blob => {
             return Ok(Expr::Function { function: Function::OctetLength, args, ty });
         }
         (Kind::Substring, [text, start, ..])
             if text.ty() == DataType::Blob || start.ty() == DataType::Varchar =>
         {
-            return catalog_call("substring", &SUBSTRING, args, Some(ty));
+            return catalog_call("substring", &SUBSTRING, args, Some(ty), TimeZone::UTC);
         }
         (Kind::DateTrunc, [_, at]) if at.ty() == DataType::Interval => {
-            return catalog_call("date_trunc", &TRUNCATE_INTERVAL, args, Some(ty));
+            return catalog_call("date_trunc", &TRUNCATE_INTERVAL, args, Some(ty), TimeZone::UTC);
         }
         _ => {}
     }
@@ -565,7 +568,7 @@ fn extract(part: DatePart, arg: Expr, ty: DataType) -> Result<Expr> {
         _ => true,
     };
     if !fits {
-        return Err(Error::input(format!("a {} has no {part:?}", arg.ty()).to_lowercase()));
+        return Err(Error::input(format!("a {} has no {part:?}", arg.ty()).to_ascii_lowercase()));
     }
     Ok(Expr::Function { function: Function::Extract(part), args: vec![arg], ty })
 }

@@ -20,15 +20,13 @@
 use super::Lowering;
 use super::tree::{free_columns, refresh, substitute};
 use crate::expressions::fold;
-use crate::functions::zone::session::apply_to_plan;
 use datafusion_expr::Expr as DfExpr;
 use entasis_engine::plan::{
-    self, AggregateCall, AggregateFunction, Node, Output, Plan, Project, Scan, SetKind, SetOperation,
+    self, AggregateCall, AggregateFunction, Node, Project, Scan, SetKind, SetOperation,
 };
 use entasis_engine::relation::Relation;
-use entasis_engine::shared::Shared;
 use entasis_vector::expr::{ArithmeticOp, Expr};
-use entasis_vector::{ColumnId, DataType, Field, Value};
+use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -52,11 +50,21 @@ pub(super) struct Grouping {
     pub(super) input: Node,
     /// All keys: the columns of the result, and their expressions.
     pub(super) keys: Vec<(ColumnId, Expr)>,
+    /// For each key as it is written, its place in `keys`: one that is written twice is there once.
+    pub(super) places: Vec<usize>,
     /// The column that tells by which keys a row is not grouped.
     pub(super) id: ColumnId,
     /// The aggregates, with their columns in the result.
     pub(super) calls: Vec<(ColumnId, AggregateCall)>,
     pub(super) sets: Sets,
+}
+
+/// The keys of all sets.
+struct Keys {
+    /// Their columns in the result, and their expressions.
+    keys: Vec<(ColumnId, Expr)>,
+    /// See [`Grouping::places`].
+    places: Vec<usize>,
 }
 
 /// Rows of a set of keys: one column for each key, then one for each part.
@@ -70,19 +78,25 @@ impl Lowering<'_> {
     /// The plan of a grouping with several sets. Its columns are the keys, the one that distinguishes sets,
     /// and the aggregates.
     pub(super) fn grouping_sets(&mut self, grouping: Grouping) -> Node {
-        let Grouping { input, keys, id, calls, sets } = grouping;
-        let columns: Vec<ColumnId> =
-            keys.iter().map(|(key, _)| *key).chain([id]).chain(calls.iter().map(|(call, _)| *call)).collect();
+        let Grouping { input, keys, places, id, calls, sets } = grouping;
+        let keys = &Keys { keys, places };
+        let columns: Vec<ColumnId> = keys
+            .keys
+            .iter()
+            .map(|(key, _)| *key)
+            .chain([id])
+            .chain(calls.iter().map(|(call, _)| *call))
+            .collect();
         let is_correlated = !free_columns(&input).is_empty()
-            || keys.iter().any(|(_, key)| self.reads_outer(key, &input))
+            || keys.keys.iter().any(|(_, key)| self.reads_outer(key, &input))
             || calls
                 .iter()
                 .any(|(_, call)| call.args.iter().chain(&call.filter).any(|e| self.reads_outer(e, &input)));
         let parts: Option<Vec<Parts>> = calls.iter().map(|(_, call)| Parts::of(call)).collect();
         let arms = match parts {
-            _ if is_correlated => self.copied(&input, &keys, &calls, &sets),
-            Some(parts) => self.rolled_up(input, &keys, &calls, parts, &sets),
-            None => self.of_shared_input(input, &keys, &calls, &sets),
+            _ if is_correlated => self.copied(&input, keys, &calls, &sets),
+            Some(parts) => self.rolled_up(input, keys, &calls, parts, &sets),
+            None => self.of_shared_input(input, keys, &calls, &sets),
         };
         Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: arms, columns })
     }
@@ -98,15 +112,15 @@ impl Lowering<'_> {
     fn rolled_up(
         &mut self,
         input: Node,
-        keys: &[(ColumnId, Expr)],
+        keys: &Keys,
         calls: &[(ColumnId, AggregateCall)],
         parts: Vec<Parts>,
         sets: &Sets,
     ) -> Vec<(Node, Vec<ColumnId>)> {
-        let count = keys.len();
+        let count = keys.keys.len();
         let used: Vec<usize> = (0..count).filter(|key| sets.iter().any(|set| set.contains(key))).collect();
         // The finest level, computed from the input.
-        let groups: Vec<(ColumnId, Expr)> = used.iter().map(|&key| self.new_key(&keys[key].1)).collect();
+        let groups: Vec<(ColumnId, Expr)> = used.iter().map(|&key| self.new_key(&keys.keys[key].1)).collect();
         let partials: Vec<(ColumnId, AggregateCall)> = parts
             .iter()
             .flat_map(|parts| &parts.calls)
@@ -183,7 +197,7 @@ impl Lowering<'_> {
     fn of_shared_input(
         &mut self,
         input: Node,
-        keys: &[(ColumnId, Expr)],
+        keys: &Keys,
         calls: &[(ColumnId, AggregateCall)],
         sets: &Sets,
     ) -> Vec<(Node, Vec<ColumnId>)> {
@@ -202,7 +216,7 @@ impl Lowering<'_> {
     fn copied(
         &mut self,
         input: &Node,
-        keys: &[(ColumnId, Expr)],
+        keys: &Keys,
         calls: &[(ColumnId, AggregateCall)],
         sets: &Sets,
     ) -> Vec<(Node, Vec<ColumnId>)> {
@@ -221,12 +235,12 @@ impl Lowering<'_> {
         &mut self,
         input: Node,
         map: &HashMap<ColumnId, Expr>,
-        keys: &[(ColumnId, Expr)],
+        keys: &Keys,
         calls: &[(ColumnId, AggregateCall)],
         set: &[usize],
     ) -> (Node, Vec<ColumnId>) {
         let groups: Vec<(ColumnId, Expr)> =
-            set.iter().map(|&key| self.new_key(&substitute(keys[key].1.clone(), map))).collect();
+            set.iter().map(|&key| self.new_key(&substitute(keys.keys[key].1.clone(), map))).collect();
         let made: Vec<ColumnId> = groups.iter().map(|(id, _)| *id).collect();
         let aggregates: Vec<(ColumnId, AggregateCall)> = calls
             .iter()
@@ -252,17 +266,17 @@ impl Lowering<'_> {
     fn arm(
         &mut self,
         node: Node,
-        keys: &[(ColumnId, Expr)],
+        keys: &Keys,
         calls: &[(ColumnId, AggregateCall)],
         set: &[usize],
         place: impl Fn(usize) -> Option<ColumnId>,
         finals: Vec<Expr>,
     ) -> (Node, Vec<ColumnId>) {
-        let missing =
-            (0..keys.len()).filter(|key| !set.contains(key)).fold(0i128, |bits, key| bits | 1 << key);
+        let is_missing = |written: &usize| !set.contains(&keys.places[*written]);
+        let missing = (0..keys.places.len()).filter(is_missing).fold(0i128, |bits, key| bits | 1 << key);
         let mut exprs = Vec::new();
-        let mut columns = Vec::with_capacity(keys.len() + 1 + calls.len());
-        for (number, (id, expr)) in keys.iter().enumerate() {
+        let mut columns = Vec::with_capacity(keys.keys.len() + 1 + calls.len());
+        for (number, (id, expr)) in keys.keys.iter().enumerate() {
             columns.push(place(number).unwrap_or_else(|| {
                 let name = self.columns.get(*id).name.clone();
                 let column = self.columns.add(name, expr.ty(), true);
@@ -287,15 +301,9 @@ impl Lowering<'_> {
         (self.columns.add("key", expr.ty(), true), expr.clone())
     }
 
+    /// The rows of `node`, whose first columns are the keys of a set.
     fn level(&self, set: Vec<usize>, node: Node) -> Level {
-        let columns = node.columns();
-        let field = |&id: &ColumnId| Field::new(self.columns.get(id).name.as_str(), self.columns.ty(id));
-        let schema = columns.iter().map(field).collect();
-        let output = |&column: &ColumnId| Output { name: self.columns.get(column).name.clone(), column };
-        let output = columns.iter().map(output).collect();
-        let mut plan = Plan { root: node, columns: self.columns.clone(), output };
-        apply_to_plan(&mut plan, self.session.zone);
-        Level { set, relation: Arc::new(Shared::new("grouping set".to_owned(), schema, plan)) }
+        Level { set, relation: self.share("grouping set", node) }
     }
 
     fn scan_level(&mut self, level: &Level) -> (Node, Vec<ColumnId>) {

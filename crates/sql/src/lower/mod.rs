@@ -38,7 +38,7 @@ use crate::binding::source::{Rows, Source};
 use crate::environment::{Parameters, Session};
 use crate::error::readable;
 use crate::expressions::fold;
-use crate::functions::zone::session::in_zone;
+use crate::functions::zone::session::{apply_to_plan, in_zone};
 use crate::hidden::{marked_set, visible};
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
@@ -48,8 +48,10 @@ use entasis_engine::plan::{
     Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort,
     SortKey, Values,
 };
+use entasis_engine::relation::Relation;
+use entasis_engine::shared::Shared;
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
+use entasis_vector::{ColumnId, DataType, Error, Field, Result, Value, statement};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -259,6 +261,18 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The rows of a node as a relation, with its columns in their order.
+    fn share(&self, name: &str, node: Node) -> Arc<dyn Relation> {
+        let columns = node.columns();
+        let field = |&id: &ColumnId| Field::new(self.columns.get(id).name.as_str(), self.columns.ty(id));
+        let schema = columns.iter().map(field).collect();
+        let output = |&column: &ColumnId| Output { name: self.columns.get(column).name.clone(), column };
+        let output = columns.iter().map(output).collect();
+        let mut plan = Plan { root: node, columns: self.columns.clone(), output };
+        apply_to_plan(&mut plan, self.session.zone);
+        Arc::new(Shared::new(name.to_owned(), schema, plan))
+    }
+
     /// New columns for all fields of a schema.
     fn new_columns(&mut self, schema: &DFSchemaRef) -> Result<Vec<ColumnId>> {
         let fields = schema.fields().iter();
@@ -444,7 +458,8 @@ impl<'a> Lowering<'a> {
         let types: Vec<DataType> = columns.iter().map(|id| self.columns.ty(*id)).collect();
         let empty = Scope { schema: Arc::new(datafusion_common::DFSchema::empty()), columns: Vec::new() };
         let mut rows = Vec::with_capacity(values.values.len());
-        let mut computed = Vec::new();
+        // Rows keep their places: whoever numbers them, takes the first, or gives them defaults sees these.
+        let mut parts: Vec<(Node, Vec<ColumnId>)> = Vec::new();
         for row in &values.values {
             let mut node = one_row();
             let exprs = row
@@ -457,6 +472,9 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             // A row whose values must be computed is a query of its own.
+            if !rows.is_empty() {
+                parts.push(self.rows_of_values(std::mem::take(&mut rows), &columns));
+            }
             let exprs: Vec<(ColumnId, Expr)> = exprs
                 .into_iter()
                 .zip(&columns)
@@ -465,22 +483,27 @@ impl<'a> Lowering<'a> {
                 })
                 .collect();
             let own = exprs.iter().map(|(id, _)| *id).collect();
-            computed.push((Node::Project(Project { input: Box::new(node), exprs }), own));
+            parts.push((Node::Project(Project { input: Box::new(node), exprs }), own));
         }
         let scope = Scope { schema: values.schema.clone(), columns: columns.clone() };
-        if computed.is_empty() {
+        if parts.is_empty() {
             return Ok(Lowered { node: Node::Values(Values { columns, rows }), scope });
         }
         if !rows.is_empty() {
-            let own: Vec<ColumnId> = columns
-                .iter()
-                .map(|id| self.columns.add(self.columns.get(*id).name.clone(), self.columns.ty(*id), true))
-                .collect();
-            computed.insert(0, (Node::Values(Values { columns: own.clone(), rows }), own));
+            parts.push(self.rows_of_values(rows, &columns));
         }
         let node =
-            Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: computed, columns });
+            Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: parts, columns });
         Ok(Lowered { node, scope })
+    }
+
+    /// Some constant rows among others, in columns like `columns`.
+    fn rows_of_values(&mut self, rows: Vec<Vec<Value>>, columns: &[ColumnId]) -> (Node, Vec<ColumnId>) {
+        let own: Vec<ColumnId> = columns
+            .iter()
+            .map(|id| self.columns.add(self.columns.get(*id).name.clone(), self.columns.ty(*id), true))
+            .collect();
+        (Node::Values(Values { columns: own.clone(), rows }), own)
     }
 }
 

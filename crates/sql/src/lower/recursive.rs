@@ -5,7 +5,6 @@ use super::tree::free_columns;
 use super::{Lowered, Lowering, Scope, cast_outputs};
 use crate::binding::context::{Keyed, Work};
 use crate::functions::zone::session::apply_to_plan;
-use crate::hidden::visible;
 use datafusion_expr as df;
 use entasis_engine::plan::{Node, Output, Plan, Scan};
 use entasis_engine::recursive::{Keeps, Recursive, WorkTable};
@@ -18,7 +17,6 @@ impl Lowering<'_> {
     pub(super) fn recursive(&mut self, query: &df::RecursiveQuery) -> Result<Lowered> {
         let start = self.plan(&query.static_term)?;
         let step = self.plan(&query.recursive_term)?;
-        self.refuse_around(&query.name, &[&start.node, &step.node])?;
         let mut named = self.works.iter().filter(|work| work.name == query.name);
         let work = named.find(|work| scans(&step.node, &work.last)).cloned();
         let Work { last: work, keyed, .. } =
@@ -26,7 +24,8 @@ impl Lowering<'_> {
         let keeps = match keyed {
             Some(Keyed { key, all, is_all_read }) => {
                 let keys = key.iter().map(|name| key_column(&work, name)).collect::<Result<_>>()?;
-                Keeps::Keyed { keys, all: is_all_read.get().then_some(all) }
+                let all = is_all_read.get().then_some(all);
+                Keeps::Keyed { keys, only_changes: query.is_distinct, all }
             }
             None if query.is_distinct => Keeps::New,
             None => Keeps::All,
@@ -46,22 +45,6 @@ impl Lowering<'_> {
         let ids = columns.iter().map(|(id, _)| *id).collect();
         let node = Node::Scan(Scan::all(relation, columns));
         Ok(Lowered { node, scope: Scope { schema: query.schema.clone(), columns: ids } })
-    }
-
-    /// Refuses a recursion that reads the rows of an enclosing one: its own rows are computed once, and those
-    /// of the other one change.
-    fn refuse_around(&self, name: &str, sides: &[&Node]) -> Result<()> {
-        let is_read = |table: &Arc<WorkTable>| sides.iter().any(|side| scans(side, table));
-        let mut others = self.works.iter().filter(|work| work.name != name);
-        let is_one_read =
-            |work: &Work| is_read(&work.last) || work.keyed.as_ref().is_some_and(|keyed| is_read(&keyed.all));
-        match others.find(|work| is_one_read(work)) {
-            Some(work) => {
-                let text = format!("a recursive query that reads an enclosing one, {}", visible(&work.name));
-                Err(Error::not_supported(text))
-            }
-            None => Ok(()),
-        }
     }
 
     /// The plan of one side, with outputs cast to these types.
@@ -85,9 +68,12 @@ fn key_column(work: &WorkTable, name: &str) -> Result<usize> {
     })
 }
 
-/// True if a node reads a work table.
+/// True if a node reads a work table, itself or by what it reads.
 fn scans(node: &Node, work: &Arc<WorkTable>) -> bool {
-    let is_it = |relation: &Arc<dyn Relation>| std::ptr::addr_eq(Arc::as_ptr(relation), Arc::as_ptr(work));
-    matches!(node, Node::Scan(scan) if is_it(&scan.relation))
+    fn reads(relation: &Arc<dyn Relation>, work: &Arc<WorkTable>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(relation), Arc::as_ptr(work))
+            || relation.inputs().iter().any(|input| reads(input, work))
+    }
+    matches!(node, Node::Scan(scan) if reads(&scan.relation, work))
         || node.children().into_iter().any(|child| scans(child, work))
 }

@@ -25,7 +25,8 @@ use super::tree::{free_columns, is_repeatable, refresh, replace, substitute};
 use crate::expressions::fold;
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node,
-    Project, SetOperation, Sort, SortKey, Unnest, Values, Window, WindowCall, WindowFunction,
+    Project, Scan, SetOperation, Sort, SortKey, Unnest, Values, Window, WindowCall, WindowFunction,
+    has_forms,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -107,6 +108,11 @@ impl Lowering<'_> {
         let free: HashSet<ColumnId> =
             free_columns(&sub).into_iter().filter(|id| outer_columns.contains(id)).collect();
         if free.is_empty() {
+            let sub = match purpose {
+                // One row is as good as all of them, of which there may be no end.
+                Purpose::Exists => Node::Limit(Limit { input: Box::new(sub), offset: 0, count: Some(1) }),
+                _ => sub,
+            };
             let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
             return Ok(Outcome { node: join(outer, sub, kind, on, residual), values });
         }
@@ -120,12 +126,14 @@ impl Lowering<'_> {
         match pulled.filter(|pulled| pulled.can_be_joined(purpose, kind, key.as_ref(), &residual)) {
             Some(pulled) => self.join_pulled(outer, pulled, purpose, kind, key, residual, values),
             None => {
+                let outer = self.settled(outer);
                 let domain = self.domain(&outer, &free);
                 let (sub, domain_columns) = self.depend(sub, &domain)?;
                 let mut residual = residual;
-                for (own, column) in domain.free.iter().zip(&domain_columns) {
-                    let (l, r) = (self.columns.expr(*own), self.columns.expr(*column));
-                    residual.push(Expr::compare(CompareOp::NotDistinctFrom, l, r));
+                let own = domain.free.iter().map(|id| self.columns.expr(*id)).chain(domain.forms.clone());
+                for (own, column) in own.zip(&domain_columns) {
+                    let column = self.columns.expr(*column);
+                    residual.push(Expr::compare(CompareOp::NotDistinctFrom, own, column));
                 }
                 let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
                 Ok(Outcome { node: self.join_correlated(outer, sub, kind, on, residual), values })
@@ -247,14 +255,38 @@ impl Lowering<'_> {
 
     // ---- the general method -------------------------------------------------------------------------------
 
-    /// The distinct values of `free` in `outer`.
+    /// `outer` so that a copy of it has the same rows: what might give others the second time is shared.
+    fn settled(&mut self, outer: Node) -> Node {
+        if !may_differ(&outer) || !free_columns(&outer).is_empty() {
+            return outer;
+        }
+        let columns = outer.columns().into_iter().zip(0..).collect();
+        Node::Scan(Scan::all(self.share("outer rows", outer), columns))
+    }
+
+    /// The distinct values of `free` in `outer`. Equal values that a subquery may tell apart are kept apart,
+    /// by their texts.
     fn domain(&mut self, outer: &Node, free: &HashSet<ColumnId>) -> Domain {
         let mut free: Vec<ColumnId> = free.iter().copied().collect();
         free.sort();
         let mut map = HashMap::new();
-        let copy = refresh(outer.clone(), &mut self.columns, &mut map);
-        let keys = free.iter().map(|id| map[id]).collect();
-        Domain { node: Node::Distinct(Distinct::new(copy, keys)), free }
+        let mut copy = refresh(outer.clone(), &mut self.columns, &mut map);
+        let mut keys: Vec<ColumnId> = free.iter().map(|id| map[id]).collect();
+        let text = |input| Expr::Cast { input: Box::new(input), ty: DataType::Varchar, lenient: false };
+        let (mut forms, mut exprs) = (Vec::new(), Vec::new());
+        for id in free.iter().filter(|id| has_forms(self.columns.ty(**id))) {
+            forms.push(text(self.columns.expr(*id)));
+            exprs.push(text(self.columns.expr(map[id])));
+        }
+        if !exprs.is_empty() {
+            let exprs: Vec<(ColumnId, Expr)> = exprs
+                .into_iter()
+                .map(|expr| (self.columns.add("form", DataType::Varchar, true), expr))
+                .collect();
+            keys.extend(exprs.iter().map(|(id, _)| *id));
+            copy = Node::Project(Project { input: Box::new(copy), exprs });
+        }
+        Domain { node: Node::Distinct(Distinct::new(copy, keys)), free, forms }
     }
 
     /// A fresh copy of the domain, and the columns that represent the free ones.
@@ -486,9 +518,20 @@ impl Lowering<'_> {
 
 /// The distinct values of the outer columns that a subquery reads.
 struct Domain {
-    /// Its columns correspond to those of `free`, in that order, with ids of its own.
+    /// Its columns correspond to those of `free` and then to `forms`, in that order, with ids of its own.
     node: Node,
     free: Vec<ColumnId>,
+    /// Texts of free columns whose equal values may be told apart, as expressions over the outer query.
+    forms: Vec<Expr>,
+}
+
+/// True if a copy of a node may have other rows.
+fn may_differ(node: &Node) -> bool {
+    fn takes_some(node: &Node) -> bool {
+        matches!(node, Node::Limit(_) | Node::Sort(Sort { limit: Some(_), .. }))
+            || node.children().into_iter().any(takes_some)
+    }
+    !is_repeatable(node) || takes_some(node)
 }
 
 // ---- pulling up -------------------------------------------------------------------------------------------

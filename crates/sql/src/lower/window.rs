@@ -6,8 +6,8 @@ use super::aggregate::Asked;
 use super::{Lowered, Lowering, Scope};
 use crate::error::from_datafusion;
 use crate::expressions::fold;
-use crate::functions::window;
 use crate::functions::window_call::{self, End, Frame, Function, Units, WindowCall};
+use crate::functions::{Library, window};
 use crate::hidden::visible;
 use datafusion_expr::expr::WindowFunction as DfWindow;
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, WindowFunctionDefinition};
@@ -119,8 +119,10 @@ impl Lowering<'_> {
                 plan::WindowCall { function, args: args.collect(), ..lowered }
             }
             None => {
+                // Aggregates have several names, of which lowering knows one.
+                let function = Library::get().aggregate(&call.name);
                 let asked = Asked {
-                    name: &call.name,
+                    name: function.as_ref().map_or(&*call.name, |function| function.name()),
                     bound: &own,
                     distinct: lowered.distinct,
                     filter: lowered.filter,

@@ -78,7 +78,7 @@ impl Visitor for Look {
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let Some(having) = &select.having else { return ControlFlow::Continue(()) };
         let results = conditions::result_names(select);
-        if names_in(having, true).iter().any(|name| results.contains(&name.value.to_lowercase())) {
+        if names_in(having, true).iter().any(|name| results.contains(&name.value.to_ascii_lowercase())) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -265,7 +265,7 @@ impl Own<'_, '_> {
     fn refuse_results(&mut self, select: &Select) -> Result<()> {
         let results = conditions::result_names(select);
         for name in names_in(&select.having, true) {
-            let lower = name.value.to_lowercase();
+            let lower = name.value.to_ascii_lowercase();
             if results.contains(&lower) && self.owner_of_column(&lower).is_none() {
                 let error = Error::input(format!("there is no column {}", name.value))
                     .with_sqlstate(sqlstate::NO_COLUMN);
@@ -408,12 +408,12 @@ impl VisitorMut for Own<'_, '_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Some((around, _)) = self.looking {
             let owner = match expr {
-                Expr::Identifier(name) => self.owner_of_column(&name.value.to_lowercase()),
+                Expr::Identifier(name) => self.owner_of_column(&name.value.to_ascii_lowercase()),
                 Expr::CompoundIdentifier(parts) => parts
                     .iter()
                     .rev()
                     .nth(1)
-                    .and_then(|table| self.owner_of_table(&table.value.to_lowercase())),
+                    .and_then(|table| self.owner_of_table(&table.value.to_ascii_lowercase())),
                 _ => None,
             };
             if let (Some(owner), Some((_, level))) =

@@ -118,7 +118,7 @@ impl Queries<'_> {
 }
 
 fn lower(name: &Ident) -> String {
-    name.value.to_lowercase()
+    name.value.to_ascii_lowercase()
 }
 
 /// Results that were given a name, by that name.

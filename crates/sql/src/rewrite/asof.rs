@@ -14,15 +14,15 @@
 //! 3. *Lowering* (`crate::lower::asof`). The function is removed from the join's condition: its argument is
 //!    the inequality of the engine's as-of join, and all other conditions must be keys.
 //!
-//! Right and full joins, `NATURAL`, no inequality or several, and any condition that is neither an equality
-//! nor the inequality are refused.
+//! An inequality with a constant is a condition like any other. Right and full joins, `NATURAL`, no
+//! inequality or several are refused.
 
 use crate::hidden::NEAREST;
 use crate::syntax::build::call;
-use crate::syntax::walk::WalkMut;
+use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Select, Statement, TableFactor,
-    TableWithJoins, Value, VisitorMut,
+    TableWithJoins, Value, Visitor, VisitorMut,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -137,11 +137,26 @@ fn collect_inequalities<'e>(condition: &'e mut Expr, found: &mut Vec<&'e mut Exp
             collect_inequalities(right, found);
         }
         Expr::BinaryOp {
+            left,
             op: BinaryOperator::Gt | BinaryOperator::GtEq | BinaryOperator::Lt | BinaryOperator::LtEq,
-            ..
-        } => found.push(condition),
+            right,
+        } if reads_columns(left) && reads_columns(right) => found.push(condition),
         _ => {}
     }
+}
+
+fn reads_columns(expr: &Expr) -> bool {
+    struct Look;
+    impl Visitor for Look {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expr.walk(&mut Look).is_break()
 }
 
 /// The inequality as the binder sees it.

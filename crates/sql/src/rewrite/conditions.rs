@@ -53,7 +53,7 @@ pub(super) fn operands(expr: &mut Expr) {
 pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
     let mut names = Vec::new();
     for_each_factor(tables, &mut |factor| {
-        names.extend(qualifier(factor).map(|name| name.value.to_lowercase()))
+        names.extend(qualifier(factor).map(|name| name.value.to_ascii_lowercase()))
     });
     names
 }
@@ -67,7 +67,7 @@ pub(super) fn unambiguous(expr: &Expr, tables: &[String], others: &[String]) -> 
     let mut names = Names { tables, depth: 0, bare: Vec::new(), owners: HashMap::new() };
     let _ = expr.walk(&mut names);
     let ambiguous = names.bare.iter().find(|name| {
-        let name = name.value.to_lowercase();
+        let name = name.value.to_ascii_lowercase();
         let owners = names.owners.get(&name).filter(|_| !others.contains(&name));
         owners.is_some_and(|owners| owners.iter().any(|owner| *owner != owners[0]))
     });
@@ -104,12 +104,12 @@ impl Visitor for Names<'_> {
             Expr::Identifier(name) => self.bare.push(name.clone()),
             Expr::CompoundIdentifier(parts) => {
                 if let [table, column] = parts.as_slice()
-                    && self.tables.contains(&table.value.to_lowercase())
+                    && self.tables.contains(&table.value.to_ascii_lowercase())
                 {
                     self.owners
-                        .entry(column.value.to_lowercase())
+                        .entry(column.value.to_ascii_lowercase())
                         .or_default()
-                        .push(table.value.to_lowercase());
+                        .push(table.value.to_ascii_lowercase());
                 }
             }
             _ => {}
@@ -121,7 +121,7 @@ impl Visitor for Names<'_> {
 /// The names that a SELECT gives to its results, in lower case, to which `HAVING` may refer.
 pub(super) fn result_names(select: &Select) -> Vec<String> {
     let named = |item: &SelectItem| match item {
-        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.to_lowercase()),
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.to_ascii_lowercase()),
         _ => None,
     };
     select.projection.iter().filter_map(named).collect()

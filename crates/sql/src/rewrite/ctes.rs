@@ -15,19 +15,20 @@
 //! as in a chain whose members each read the previous one twice. A correlated query is always bound in place.
 
 use super::reads::{RECURRING, reads};
+use super::volatile::is_volatile;
 use super::{recursive, using_key};
 use crate::binding::context::Context;
 use crate::functions::Library;
 use crate::functions::zone::session::apply_to_plan;
 use crate::hidden::{MATERIALIZED, NOT_MATERIALIZED, all_of, hidden, number_in, numbered, visible};
 use crate::syntax::parse::parse_query;
-use crate::syntax::sequence_call;
 use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
     Cte, CteAsMaterialized, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr,
     SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
 };
+use entasis_engine::plan::{Node, Plan};
+use entasis_engine::relation::Relation;
 use entasis_engine::shared::Shared;
 use entasis_vector::{Error, Result};
 use std::collections::HashMap;
@@ -65,7 +66,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
 impl Ctes<'_> {
     /// Rewrites a query with a key; returns its new name.
     fn keyed(&mut self, cte: &mut Cte, key: Vec<String>, is_recursive: bool) -> String {
-        let name = cte.alias.name.value.to_lowercase();
+        let name = cte.alias.name.value.to_ascii_lowercase();
         let numbered = numbered(&name, self.context.key(key));
         self.scopes.last_mut().expect("pushed before").insert(name.clone(), Some(numbered.clone()));
         self.keyed.push((name.clone(), numbered.clone()));
@@ -94,7 +95,7 @@ impl Ctes<'_> {
         let mut query = match is_recursive {
             true => {
                 around.push(cte.clone());
-                let name = Ident::with_quote('"', cte.alias.name.value.to_lowercase());
+                let name = Ident::with_quote('"', cte.alias.name.value.to_ascii_lowercase());
                 parse_query(&format!("SELECT * FROM {name}")).ok()?
             }
             false => cte.query.clone(),
@@ -116,6 +117,9 @@ impl Ctes<'_> {
             }
         }
         let mut plan = self.context.bind(query).ok()?;
+        if let Some(recursion) = relation_of(&plan).filter(|_| is_recursive) {
+            return Some(self.context.share(recursion));
+        }
         apply_to_plan(&mut plan, self.context.session().zone);
         let mut schema = plan.schema();
         if cte.alias.columns.len() > schema.len() {
@@ -123,9 +127,9 @@ impl Ctes<'_> {
         }
         // The columns of a recursion have their names already.
         for (field, column) in schema.iter_mut().zip(&cte.alias.columns) {
-            field.name = column.name.value.to_lowercase().into();
+            field.name = column.name.value.to_ascii_lowercase().into();
         }
-        let name = cte.alias.name.value.to_lowercase();
+        let name = cte.alias.name.value.to_ascii_lowercase();
         Some(self.context.share(Arc::new(Shared::new(visible(&name), schema, plan))))
     }
 }
@@ -143,7 +147,7 @@ impl VisitorMut for Ctes<'_> {
         let shared = is_shared(&with, query);
         let mut kept: Vec<Cte> = Vec::with_capacity(with.cte_tables.len());
         for (mut cte, shared) in std::mem::take(&mut with.cte_tables).into_iter().zip(shared) {
-            let name = cte.alias.name.value.to_lowercase();
+            let name = cte.alias.name.value.to_ascii_lowercase();
             if let Some(key) = using_key::take_key(&mut cte) {
                 let renamed = self.keyed(&mut cte, key, with.recursive);
                 let relation = if shared { self.share(&cte, &kept) } else { None };
@@ -223,7 +227,7 @@ impl VisitorMut for Ctes<'_> {
         let [ObjectNamePart::Identifier(ident)] = name.0.as_mut_slice() else {
             return ControlFlow::Continue(());
         };
-        let written = ident.value.to_lowercase();
+        let written = ident.value.to_ascii_lowercase();
         if let Some(Some(renamed)) = self.scopes.iter().rev().find_map(|scope| scope.get(&written))
             && ident.quote_style != Some('\'')
         {
@@ -232,6 +236,18 @@ impl VisitorMut for Ctes<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The relation whose rows and columns a plan gives as they are: a recursion, which is computed once for all
+/// who read it, and only as far as they do.
+fn relation_of(plan: &Plan) -> Option<Arc<dyn Relation>> {
+    let Node::Scan(scan) = &plan.root else { return None };
+    let schema = scan.relation.schema();
+    let is_whole = scan.filters.is_empty()
+        && scan.columns.iter().map(|(_, index)| *index).eq(0..schema.len())
+        && plan.output.iter().map(|output| output.column).eq(scan.columns.iter().map(|(id, _)| *id))
+        && plan.output.iter().zip(schema).all(|(output, field)| output.name == *field.name);
+    is_whole.then(|| scan.relation.clone())
 }
 
 /// Reads the mark that stands for `[NOT] MATERIALIZED`, and removes it.
@@ -255,7 +271,7 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
     // From the last to the first: what a query that is bound several times reads is bound as often.
     let mut copies = vec![1u64; ctes.len()];
     for at in (0..ctes.len()).rev() {
-        let name = ctes[at].alias.name.value.to_lowercase();
+        let name = ctes[at].alias.name.value.to_ascii_lowercase();
         let later = (at + 1..ctes.len()).map(|other| reads(&*ctes[other].query, &name) * copies[other]);
         let read =
             later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
@@ -281,11 +297,7 @@ fn may_differ(query: &Query) -> bool {
             stop(query.limit_clause.is_some() || query.fetch.is_some())
         }
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let Some(name) = function_name(expr) else { return ControlFlow::Continue(()) };
-            let is_volatile = Library::get()
-                .scalar(&name)
-                .is_some_and(|function| function.signature().volatility == Volatility::Volatile);
-            stop(is_volatile || sequence_call::Kind::of(&name).is_some())
+            stop(is_volatile(expr))
         }
     }
     query.walk(&mut Look).is_break()

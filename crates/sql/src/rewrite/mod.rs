@@ -11,7 +11,11 @@
 //!   query ([`unnests`]).
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder gets conditions and lists instead ([`using`]).
-//! * **A derived table without a name** gets one ([`nameless`]).
+//! * **A derived table without a name** gets one ([`nameless`]); the column of a function in FROM gets that
+//!   of its alias ([`scalars_in_from`]).
+//! * **`count(t.*)`** counts a column that is in every row of `t` ([`whole_rows`]).
+//! * **Equal volatile calls** stay several ([`volatile`]); a `QUALIFY` gets a window function ([`qualify`]).
+//! * **Arguments like `a = 1`** are equalities ([`equalities`]).
 //! * **Ambiguous names** in nested queries are refused ([`ambiguous`]).
 //! * **A table of an outer query** may have the name of a column ([`outer_names`]).
 //! * **An aggregate of an outer query** is computed there ([`aggregates`]).
@@ -26,8 +30,8 @@
 //! * **Window functions** become calls of functions made for them ([`windows`]).
 //! * **Text literals as conditions** are BOOLEANs ([`conditions`]); among values of another type they get
 //!   that type ([`literals`]).
-//! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it;
-//!   a call of [`native::exact`](crate::functions::native::exact) around every cast makes the difference
+//! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of
+//!   it; a call of [`native::exact`](crate::functions::native::exact) around every cast makes the difference
 //!   visible.
 //! * **Unsupported features** are refused here, by name and position.
 
@@ -36,6 +40,7 @@ mod ambiguous;
 mod asof;
 mod conditions;
 mod ctes;
+mod equalities;
 mod grouping;
 mod intervals;
 mod literals;
@@ -44,15 +49,20 @@ mod nested;
 mod order_by;
 mod orders;
 mod outer_names;
+mod qualify;
 mod reads;
 mod recursive;
 mod rewriter;
 mod rows;
 mod sample;
+mod scalars_in_from;
 mod ties;
+mod unnest_order;
 mod unnests;
 mod using;
 mod using_key;
+mod volatile;
+mod whole_rows;
 mod windows;
 
 use self::rewriter::Rewriter;
@@ -67,11 +77,14 @@ use std::ops::ControlFlow;
 /// # Errors
 /// Not supported, for unsupported features; input, for unknown functions.
 pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &Context<'_>) -> Result<()> {
+    equalities::apply(statement);
     nested::apply(statement);
     literals::apply(statement);
     sample::apply(statement)?;
     asof::apply(statement)?;
     nameless::apply(statement);
+    scalars_in_from::apply(statement);
+    whole_rows::apply(statement)?;
     ctes::apply(statement, context)?;
     using::apply(statement, context)?;
     ambiguous::apply(statement, context)?;

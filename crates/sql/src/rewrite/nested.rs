@@ -5,7 +5,7 @@ use crate::syntax::build::{call, null, number};
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Statement, Subscript,
-    Value, VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -89,11 +89,14 @@ pub(super) fn accesses(expr: &mut Expr) {
                 }
                 _ => ("list_extract", vec![of, index]),
             },
-            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
                 let last = || Expr::value(Value::Number(i64::MAX.to_string(), false));
-                let (first, last) =
-                    (lower_bound.unwrap_or_else(|| number(1)), upper_bound.unwrap_or_else(last));
-                ("list_slice", vec![of, first, last])
+                let is_backwards = matches!(&stride, Some(Expr::UnaryOp { op: UnaryOperator::Minus, .. }));
+                let (first, last) = match is_backwards {
+                    true => (lower_bound.unwrap_or_else(last), upper_bound.unwrap_or_else(|| number(1))),
+                    false => (lower_bound.unwrap_or_else(|| number(1)), upper_bound.unwrap_or_else(last)),
+                };
+                ("list_slice", [of, first, last].into_iter().chain(stride).collect())
             }
         };
         of = call(name, args);

@@ -110,10 +110,10 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
     let mut given_back = Vec::new();
     for (i, item) in select.projection.iter_mut().enumerate() {
         let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
-        let name = alias.value.to_lowercase();
+        let name = alias.value.to_ascii_lowercase();
         let is_itself = match expr {
             Expr::CompoundIdentifier(parts) => {
-                parts.last().is_some_and(|own| own.value.to_lowercase() == name)
+                parts.last().is_some_and(|own| own.value.to_ascii_lowercase() == name)
             }
             _ => false,
         };
@@ -122,7 +122,7 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
         }
         let renamed = Ident::with_quote('"', format!("{name}{}", hidden(i as u64)));
         for key in keys.iter_mut() {
-            if matches!(&key.expr, Expr::Identifier(own) if own.value.to_lowercase() == name) {
+            if matches!(&key.expr, Expr::Identifier(own) if own.value.to_ascii_lowercase() == name) {
                 key.expr = Expr::Identifier(renamed.clone());
             }
         }
@@ -158,10 +158,10 @@ impl Visitor for Columns {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
         match expr {
             Expr::CompoundIdentifier(parts) => {
-                self.found.extend(parts.last().map(|name| name.value.to_lowercase()))
+                self.found.extend(parts.last().map(|name| name.value.to_ascii_lowercase()))
             }
             Expr::Identifier(name) if self.aggregates > 0 => {
-                self.found.extend([name.value.to_lowercase()]);
+                self.found.extend([name.value.to_ascii_lowercase()]);
             }
             expr => self.aggregates += usize::from(is_aggregate(expr)),
         }

@@ -9,6 +9,7 @@
 use super::using::qualifier;
 use crate::binding::context::Context;
 use crate::hidden::hidden;
+use crate::syntax::object_name::table_name;
 use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
@@ -83,13 +84,13 @@ impl Visitor for Look<'_> {
         let mut tables = Vec::new();
         let mut relations = Some(Vec::new());
         for_each_factor(&select.from, &mut |factor| {
-            tables.extend(qualifier(factor).map(|name| name.value.to_lowercase()));
+            tables.extend(qualifier(factor).map(|name| name.value.to_ascii_lowercase()));
             let relation = match factor {
-                TableFactor::Table { name, args: None, .. } => name.0.last().and_then(|part| part.as_ident()),
+                TableFactor::Table { name, args: None, .. } => table_name(name).ok(),
                 _ => None,
             };
             match (&mut relations, relation) {
-                (Some(all), Some(name)) => all.push(name.value.to_lowercase()),
+                (Some(all), Some(name)) => all.push(name),
                 (relations, _) => *relations = None,
             }
         });
@@ -102,7 +103,7 @@ impl Visitor for Look<'_> {
         if let Expr::CompoundIdentifier(parts) = expr
             && let [table, _] = parts.as_slice()
         {
-            let table = table.value.to_lowercase();
+            let table = table.value.to_ascii_lowercase();
             if let Some(at) = owner(&self.frames, &table)
                 && self.frames[at + 1..].iter().any(|inner| self.may_have(inner, &table))
             {
@@ -123,7 +124,7 @@ struct Rename {
 impl Rename {
     /// The name that a table was given.
     fn given(&self, table: &Ident) -> Option<Ident> {
-        let table = table.value.to_lowercase();
+        let table = table.value.to_ascii_lowercase();
         let number = self.frames[owner(&self.frames, &table)?].number;
         let is_found = self.found.contains(&(number, table.clone()));
         is_found.then(|| Ident::with_quote('"', format!("{table}{}", hidden(number))))
@@ -146,7 +147,7 @@ impl VisitorMut for Rename {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
         let mut tables = Vec::new();
         for_each_factor(&select.from, &mut |factor| {
-            tables.extend(qualifier(factor).map(|name| name.value.to_lowercase()));
+            tables.extend(qualifier(factor).map(|name| name.value.to_ascii_lowercase()));
         });
         self.frames.push(Frame { number: self.selects, tables, relations: None });
         self.selects += 1;

@@ -11,7 +11,7 @@ use entasis_vector::{Error, Result};
 
 /// Whether a query of a `WITH RECURSIVE` reads itself.
 pub(super) fn reads_itself(cte: &Cte) -> bool {
-    reads(&*cte.query, &cte.alias.name.value.to_lowercase()) > 0
+    reads(&*cte.query, &cte.alias.name.value.to_ascii_lowercase()) > 0
 }
 
 /// Prepares the queries of a `WITH RECURSIVE` for the binder.
@@ -34,7 +34,7 @@ pub(super) fn settle(with: &mut With) -> Result<()> {
             let text = format!("{name} reads itself, and is not of the form: start UNION [ALL] step");
             return Err(Error::input(text));
         };
-        if reads(left, &name.to_lowercase()) > 0 {
+        if reads(left, &name.to_ascii_lowercase()) > 0 {
             return Err(Error::input(format!(
                 "{name} reads itself in its first side, before there are rows"
             )));

@@ -4,7 +4,8 @@
 //! The earlier passes are listed in [`super`].
 
 use super::{
-    conditions, grouping, intervals, nested, order_by, orders, recursive, rows, ties, unnests, using, windows,
+    conditions, grouping, intervals, nested, order_by, orders, qualify, recursive, rows, ties, unnest_order,
+    unnests, using, volatile, windows,
 };
 use crate::binding::context::{Context, ResultNames};
 use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
@@ -16,10 +17,10 @@ use crate::syntax::parse::parse_query;
 use crate::syntax::place::span_position;
 use crate::syntax::sequence_call;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query,
-    Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator, Value, VisitorMut,
+    BinaryOperator, Distinct, DuplicateTreatment, ExcludeSelectItem, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias,
+    TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -75,6 +76,8 @@ impl VisitorMut for Rewriter<'_> {
         }
         flow(windows::name_windows(query))?;
         flow(grouping::apply(query))?;
+        qualify::with_a_window(query);
+        flow(unnest_order::apply(query))?;
         order_by::results(query);
         order_by::columns(query, self.depth > 0 || self.names == ResultNames::Kept);
         self.depth += 1;
@@ -87,6 +90,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        volatile::tell_aggregates_apart(select);
         tell_literals_apart(select);
         ControlFlow::Continue(())
     }
@@ -229,6 +233,19 @@ impl<'a> Rewriter<'a> {
 
     fn function(&mut self, function: &mut Function) -> ControlFlow<Error> {
         let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
+        windows::take_nulls_clause(function);
+        if name == "count"
+            && let FunctionArguments::List(list) = &function.args
+            && list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
+            && let [FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_))] =
+                list.args.as_slice()
+        {
+            let error = Error::input("count(DISTINCT *) does not say of which columns");
+            let error = error
+                .with_sqlstate(sqlstate::SYNTAX)
+                .with_hint("count the rows of SELECT DISTINCT … in a subquery");
+            return ControlFlow::Break(error);
+        }
         if function.over.is_some() {
             if let Err(error) = orders::within_group(&name, function) {
                 return ControlFlow::Break(error);
@@ -388,11 +405,11 @@ impl<'a> Rewriter<'a> {
                 SelectItem::UnnamedExpr(expr) => {
                     let text = expr.to_string();
                     let is_name = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-                    let is_new = seen.insert(text.to_lowercase());
+                    let is_new = seen.insert(text.to_ascii_lowercase());
                     let name = match expr {
-                        Expr::Identifier(ident) => ident.value.to_lowercase(),
+                        Expr::Identifier(ident) => ident.value.to_ascii_lowercase(),
                         Expr::CompoundIdentifier(idents) => {
-                            idents.last().map_or(text, |ident| ident.value.to_lowercase())
+                            idents.last().map_or(text, |ident| ident.value.to_ascii_lowercase())
                         }
                         _ => text,
                     };
@@ -549,7 +566,7 @@ fn tell_literals_apart(select: &mut Select) {
 /// Folds an identifier to lower case. An identifier in single quotes is a path, which is kept.
 fn fold(ident: &mut Ident) {
     if ident.quote_style != Some('\'') {
-        ident.value = ident.value.to_lowercase();
+        ident.value = ident.value.to_ascii_lowercase();
     }
 }
 

@@ -331,7 +331,11 @@ impl<'a> Joins<'a> {
             let right = self.factor(&mut join.relation)?;
             let names = match constraint(&mut join.join_operator) {
                 Some(JoinConstraint::Using(names)) => {
-                    names.iter().map(column_name).collect::<Result<Vec<_>>>()?
+                    let mut names = names.iter().map(column_name).collect::<Result<Vec<_>>>()?;
+                    // A column that is written twice is merged once.
+                    let mut seen = HashSet::new();
+                    names.retain(|name| seen.insert(name.clone()));
+                    names
                 }
                 Some(JoinConstraint::Natural) => {
                     let common = |column: &&Column| right.iter().any(|other| other.name == column.name);
@@ -464,7 +468,10 @@ impl<'a> Joins<'a> {
         self.ctes.push(Vec::new());
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             let columns = self.results(&cte.query).map(|columns| renamed(columns, Some(&cte.alias))).ok();
-            self.ctes.last_mut().expect("just pushed").push((cte.alias.name.value.to_lowercase(), columns));
+            self.ctes
+                .last_mut()
+                .expect("just pushed")
+                .push((cte.alias.name.value.to_ascii_lowercase(), columns));
         }
     }
 
@@ -497,7 +504,7 @@ impl<'a> Joins<'a> {
                         SelectItem::UnnamedExpr(expr) => names.push(match expr {
                             Expr::Identifier(name) => lower(name),
                             Expr::CompoundIdentifier(parts) => parts.last().map(lower).unwrap_or_default(),
-                            other => other.to_string().to_lowercase(),
+                            other => other.to_string().to_ascii_lowercase(),
                         }),
                         SelectItem::ExprWithAlias { alias, .. } => names.push(lower(alias)),
                         SelectItem::Wildcard(options) => {
@@ -583,7 +590,7 @@ fn factor_alone(factor: &TableFactor) -> TableFactor {
 }
 
 fn lower(name: &Ident) -> String {
-    name.value.to_lowercase()
+    name.value.to_ascii_lowercase()
 }
 
 fn column_name(name: &ObjectName) -> Result<String> {
@@ -650,7 +657,7 @@ fn item_name(item: &SelectItem) -> String {
             parts.last().map(lower).unwrap_or_default()
         }
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => lower(name),
-        other => other.to_string().to_lowercase(),
+        other => other.to_string().to_ascii_lowercase(),
     }
 }
 

@@ -10,8 +10,8 @@
 //!    it reads `t` itself: if the recursive term does not, an empty read of it is added.
 //! 3. *Lowering* finds the key by its number ([`crate::lower`]).
 //!
-//! `UNION` and `UNION ALL` mean the same here. Aggregates in place of columns are refused, and so is a key of
-//! a query that is not recursive.
+//! Under `UNION`, a row that changes nothing is not gone on with. Aggregates in place of columns are refused,
+//! and so is a key of a query that is not recursive.
 
 use super::reads::reads;
 use crate::hidden::{KEY, all_of, query_of_all};
@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 pub(super) fn take_key(cte: &mut Cte) -> Option<Vec<String>> {
     let columns = &mut cte.alias.columns;
     let at = columns.iter().position(|column| column.name.value == KEY)?;
-    let key = columns.split_off(at).into_iter().skip(1).map(|column| column.name.value.to_lowercase());
+    let key = columns.split_off(at).into_iter().skip(1).map(|column| column.name.value.to_ascii_lowercase());
     Some(key.collect())
 }
 

@@ -11,6 +11,7 @@
 //!
 //! References to named windows are replaced by their definitions ([`name_windows`]).
 
+use super::volatile::calls_volatile;
 use crate::binding::context::Context;
 use crate::functions::window_call::{End, Exclude, Frame, Units, WindowCall};
 use crate::functions::{Library, window};
@@ -26,6 +27,19 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+
+/// `last_value(abs(a) IGNORE NULLS)`: the parser takes the clause for one of `abs`, and it is one of the call
+/// around it.
+pub(super) fn take_nulls_clause(function: &mut Function) {
+    if function.null_treatment.is_none()
+        && let FunctionArguments::List(list) = &mut function.args
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(last)))) = list.args.last_mut()
+        && last.over.is_none()
+        && let Some(treatment) = last.null_treatment.take()
+    {
+        function.null_treatment = Some(treatment);
+    }
+}
 
 /// Converts a call with an `OVER` to the form in which it passes through the binder; `name` is its function.
 ///
@@ -85,9 +99,11 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
     }
     let has_filter = filter.is_some();
     filter.into_iter().for_each(|filter| add(*filter));
+    // Two calls that draw their own numbers are two calls, however alike they are.
+    let is_volatile = calls_volatile(&list);
     let call =
         WindowCall { name: name.to_owned(), args: count, distinct, ignore_nulls, frame, order, has_filter };
-    let hidden = Ident::with_quote('"', context.window(call));
+    let hidden = Ident::with_quote('"', context.window(call, is_volatile));
     function.name = ObjectName(vec![ObjectNamePart::Identifier(hidden)]);
     function.args = FunctionArguments::List(list);
     // The binder sees a frame of rows: for the default frame, it would require keys with a distance.
@@ -180,7 +196,7 @@ pub(super) fn name_windows(query: &mut Query) -> Result<()> {
             },
         };
         build_upon(&mut spec, &named, true)?;
-        if named.insert(name.value.to_lowercase(), spec).is_some() {
+        if named.insert(name.value.to_ascii_lowercase(), spec).is_some() {
             return Err(Error::input(format!("there are two windows named {}", name.value)));
         }
     }
@@ -218,7 +234,7 @@ fn build_upon(spec: &mut WindowSpec, named: &HashMap<String, WindowSpec>, is_def
     if base.is_empty() {
         return Ok(());
     }
-    let Some(upon) = named.get(&base.to_lowercase()) else {
+    let Some(upon) = named.get(&base.to_ascii_lowercase()) else {
         return Err(Error::input(format!("there is no window named {base}")));
     };
     if !spec.partition_by.is_empty() {
@@ -274,7 +290,7 @@ impl VisitorMut for Writer {
             return ControlFlow::Continue(());
         }
         let result = match &mut function.over {
-            Some(WindowType::NamedWindow(name)) => match self.named.get(&name.value.to_lowercase()) {
+            Some(WindowType::NamedWindow(name)) => match self.named.get(&name.value.to_ascii_lowercase()) {
                 Some(spec) => {
                     function.over = Some(WindowType::WindowSpec(spec.clone()));
                     Ok(())

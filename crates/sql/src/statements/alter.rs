@@ -34,7 +34,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_engine::plan::{Limit, Node, Plan};
 use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
-use entasis_vector::{DataType, Error, Field, Result};
+use entasis_vector::{DataType, Error, Field, Result, name};
 use std::ops::ControlFlow;
 
 /// The new table.
@@ -73,7 +73,7 @@ impl Altered {
     /// A constraint, an index or the layout that uses a column, if there is one.
     fn user(&self, column: usize) -> Option<String> {
         let definition = &self.declared.definition;
-        let name = self.declared.columns[column].name.to_lowercase();
+        let name = self.declared.columns[column].name.to_ascii_lowercase();
         let key =
             definition.keys.iter().find(|key| key.columns.contains(&column)).map(|key| match key.kind {
                 KeyKind::Index => format!("the index {}", key.name),
@@ -113,7 +113,7 @@ impl Altered {
         let kept = foreign_keys.into_iter().filter(|key| !self.has_column(key, column)).collect();
         let definition = &mut self.declared.definition;
         definition.foreign_keys = kept;
-        let name = self.declared.columns[column].name.to_lowercase();
+        let name = self.declared.columns[column].name.to_ascii_lowercase();
         definition.keys.retain(|key| !key.columns.contains(&column));
         let reads = |sql: &str| stored_expr(sql).and_then(|expr| read_columns(&expr, "a check"));
         definition.checks.retain(|check| !reads(&check.sql).is_ok_and(|read| read.contains(&name)));
@@ -145,8 +145,8 @@ impl Altered {
     }
 
     fn rename_column(&mut self, column: usize, to: &Ident) -> Result<()> {
-        let from = self.declared.columns[column].name.to_lowercase();
-        if from != to.value.to_lowercase() {
+        let from = self.declared.columns[column].name.to_ascii_lowercase();
+        if from != to.value.to_ascii_lowercase() {
             self.free(to)?;
         }
         for check in &mut self.declared.definition.checks {
@@ -240,7 +240,7 @@ impl Binder<'_> {
         ])?;
         let table = table_name(&alter.name)?;
         let if_exists = alter.if_exists;
-        if if_exists && self.catalog.table(&table).is_none() && self.catalog.view(&table).is_none() {
+        if if_exists && self.catalog.definition(&table).is_none() && self.catalog.view(&table).is_none() {
             return Ok(Statement::AlterTable { table, if_exists, alteration: Alteration::Nothing });
         }
         let alteration = match alter.operations.as_slice() {
@@ -259,9 +259,9 @@ impl Binder<'_> {
     }
 
     fn rename(&self, table: &str, to: &ObjectName) -> Result<Alteration> {
-        let name = renamed(table, to, self.catalog)?;
-        if self.catalog.table(&name).is_some() || self.catalog.view(&name).is_some() {
-            return Err(Error::input(format!("there is a table or view {name} already")));
+        let name = renamed(table, to)?;
+        if self.catalog.definition(&name).is_some() || self.catalog.view(&name).is_some() {
+            return Err(Error::input(format!("there is a table or view {} already", name::shown(&name))));
         }
         Ok(Alteration::Rename { to: name })
     }
@@ -288,7 +288,7 @@ impl Binder<'_> {
         if !altered.changed {
             return Ok(Alteration::Nothing);
         }
-        altered.declared.note_sequences()?;
+        altered.declared.note_sequences(self.catalog)?;
         let same = altered.origins.len() == width
             && altered
                 .origins
@@ -370,7 +370,7 @@ impl Binder<'_> {
             }
             Op::DropConstraint { if_exists, name, drop_behavior } => {
                 altered.drops(drop_behavior.as_ref());
-                let dropped = altered.drop_constraint(&name.value.to_lowercase())?;
+                let dropped = altered.drop_constraint(&name.value.to_ascii_lowercase())?;
                 if dropped || *if_exists { Ok(()) } else { Err(altered.no_constraint(name)) }
             }
             Op::RenameTable { .. } | Op::SetOptionsParens { .. } => {
@@ -484,7 +484,7 @@ impl Binder<'_> {
         if field.ty == ty || both(&DataType::is_numeric) || both(&is_moment) {
             return Ok(());
         }
-        let name = field.name.to_lowercase();
+        let name = field.name.to_ascii_lowercase();
         for check in &altered.declared.definition.checks {
             if read_columns(&stored_expr(&check.sql)?, "a check")?.contains(&name) {
                 let text = format!(
@@ -548,8 +548,9 @@ impl Binder<'_> {
         for check in &definition.checks {
             let expr = stored_expr(&check.sql)?;
             let read = read_columns(&expr, "a CHECK constraint")?;
-            let parts: Vec<usize> =
-                (0..columns.len()).filter(|&i| read.contains(&columns[i].name.to_lowercase())).collect();
+            let parts: Vec<usize> = (0..columns.len())
+                .filter(|&i| read.contains(&columns[i].name.to_ascii_lowercase()))
+                .collect();
             if is_new(
                 old.checks
                     .iter()

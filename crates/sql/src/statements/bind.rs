@@ -77,10 +77,11 @@ fn bind_with(
         much => reserve(much)?,
     };
     on_deep_stack(statement.is_deep(), || {
-        let binder = Binder { catalog, params, given: Given::default(), with: None };
+        let given = Given { is_view: !is_written, ..Given::default() };
+        let binder = Binder { catalog, params, given, with: None };
         let has_database = statement.qualifiers.iter().any(|name| catalog.has_database(name));
         let resolved = match is_written {
-            true => resolve::resolved(&statement.ast, catalog, has_database),
+            true => resolve::resolved(&statement.ast, catalog, has_database)?,
             false => None,
         };
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
@@ -118,7 +119,8 @@ impl Binder<'_> {
                 }
             }
             Ast::Describe(query) => {
-                let plan = description(&self.described(query)?).map_err(from_datafusion)?;
+                let (columns, definition) = self.described(query)?;
+                let plan = description(&columns, &definition).map_err(from_datafusion)?;
                 let context = Context::new(self.catalog, self.params, self.given.clone(), &STEPS);
                 Statement::Query(lower::lower(&plan, &context)?)
             }
@@ -129,7 +131,7 @@ impl Binder<'_> {
             Ast::Calibrate => Statement::Calibrate,
             Ast::Checkpoint { database } => Statement::Checkpoint { database: database.clone() },
             Ast::Command(command) => Statement::Command(self.command(command)?),
-            Ast::ShowTables { of } => Statement::ShowTables { of: of.clone() },
+            Ast::ShowTables { of, views } => Statement::ShowTables { of: of.clone(), views: *views },
             Ast::ShowAllTables => Statement::ShowAllTables,
             Ast::Use { name } => Statement::Use { name: name.clone() },
             Ast::ShowSettings => Statement::ShowSettings,
@@ -179,6 +181,10 @@ impl Binder<'_> {
                     ObjectType::View => ObjectKind::View,
                     ObjectType::Index => ObjectKind::Index,
                     ObjectType::Sequence => ObjectKind::Sequence,
+                    ObjectType::Database => {
+                        return Err(Error::not_supported("DROP DATABASE")
+                            .with_hint("DETACH name closes a database; its file can be deleted then"));
+                    }
                     other => return Err(Error::not_supported(format!("DROP {other}"))),
                 };
                 let name = |name| match kind {
@@ -214,6 +220,8 @@ impl Binder<'_> {
             Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
                 Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"))
             }
+            Sql::CreateDatabase { .. } => Err(Error::not_supported("CREATE DATABASE")
+                .with_hint("ATTACH 'name.db' opens a database in a file, or makes one; USE name makes it the current one")),
             other => {
                 let text = other.to_string();
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();

@@ -15,12 +15,12 @@ use crate::syntax::object_name::table_name;
 use crate::syntax::on_deep_stack;
 use crate::syntax::parse::parse;
 use crate::syntax::parsed::Ast;
-use datafusion_common::Result as DfResult;
+use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor, With};
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::Relation;
-use entasis_vector::{Error, Field, Result, Schema};
+use entasis_engine::relation::{ColumnDefault, Definition, Relation};
+use entasis_vector::{Error, Field, Result, Schema, name};
 use std::sync::Arc;
 
 /// The steps before and after DataFusion's binder, for every query.
@@ -92,8 +92,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The columns that `DESCRIBE` describes.
-    pub(super) fn described(&self, query: &Query) -> Result<Schema> {
+    /// The columns that `DESCRIBE` describes, and what is declared for them.
+    pub(super) fn described(&self, query: &Query) -> Result<(Schema, Definition)> {
         // A table knows more about its columns than a query over it.
         if let SetExpr::Select(select) = &*query.body
             && let ([from], [SelectItem::Wildcard(_)]) =
@@ -104,9 +104,10 @@ impl Binder<'_> {
             && let Ok(name) = table_name(name)
             && let Some(relation) = self.catalog.table(&name)
         {
-            return Ok(relation.schema().clone());
+            let definition = self.catalog.definition(&name).map(|definition| Definition::clone(&definition));
+            return Ok((relation.schema().clone(), definition.unwrap_or_default()));
         }
-        Ok(self.query(query)?.schema())
+        Ok((self.query(query)?.schema(), Definition::default()))
     }
 }
 
@@ -117,7 +118,7 @@ impl Binder<'_> {
 fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || {
-            match resolved(&parsed.ast, catalog, true).as_ref().unwrap_or(&parsed.ast) {
+            match resolved(&parsed.ast, catalog, true)?.as_ref().unwrap_or(&parsed.ast) {
                 Ast::Describe(query) => {
                     Binder { catalog, params, given: Given::default(), with: None }.described(query)
                 }
@@ -125,18 +126,31 @@ fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result
             }
         })
     });
-    let schema = described.unwrap_or_else(|| Ok(Schema::new()))?;
-    description(&schema).map_err(from_datafusion)
+    let (columns, definition) = described.unwrap_or_else(|| Ok(Default::default()))?;
+    description(&columns, &definition).map_err(from_datafusion)
 }
 
-/// The result of `DESCRIBE` for these columns.
-pub(super) fn description(columns: &Schema) -> DfResult<LogicalPlan> {
-    let row = |field: &Field| {
+/// The result of `DESCRIBE` for these columns. The key of a column is `PRI` if it is part of the primary key,
+/// and `UNI` if it is unique by itself, as in DuckDB.
+pub(super) fn description(columns: &Schema, definition: &Definition) -> DfResult<LogicalPlan> {
+    let row = |(i, field): (usize, &Field)| {
         let null = if field.nullable { "YES" } else { "NO" };
-        vec![lit(field.name.as_ref()), lit(field.ty.to_string()), lit(null)]
+        let is_primary = definition.primary_key().is_some_and(|key| key.columns.contains(&i));
+        let key = match () {
+            () if is_primary => Some("PRI".to_owned()),
+            () if definition.unique_keys().any(|key| key.columns == [i]) => Some("UNI".to_owned()),
+            () => None,
+        };
+        let default = match definition.default_of(i) {
+            ColumnDefault::Null => None,
+            ColumnDefault::Expression(sql) => Some(sql.clone()),
+            ColumnDefault::Identity { sequence, .. } => Some(format!("nextval('{}')", name::shown(sequence))),
+        };
+        let text = |text: Option<String>| lit(ScalarValue::Utf8(text));
+        vec![lit(field.name.as_ref()), lit(field.ty.to_string()), lit(null), text(key), text(default)]
     };
-    let names = ["column_name", "column_type", "null"];
-    let values = LogicalPlanBuilder::values(columns.iter().map(row).collect())?;
+    let names = ["column_name", "column_type", "null", "key", "default"];
+    let values = LogicalPlanBuilder::values(columns.iter().enumerate().map(row).collect())?;
     let named = (1..).zip(names).map(|(i, name)| ident(format!("column{i}")).alias(name));
     values.project(named)?.build()
 }

@@ -170,6 +170,8 @@ pub enum Statement {
     ShowTables {
         /// The parts of the name of a schema, or a database, in lower case; `None` for the current database.
         of: Option<Vec<String>>,
+        /// Only views.
+        views: bool,
     },
     /// Returns the names of tables and views of all databases.
     ShowAllTables,
@@ -239,7 +241,7 @@ pub struct Change {
     pub action: Action,
     /// The rows. Output columns: the row's id ([`crate::ROW_ID`], UBIGINT; NULL for rows to add); for
     /// [`Action::ByRow`] the action (TINYINT, see there); then a value for each of `columns`, of its type;
-    /// then a BOOLEAN for each of `checks`; then the columns of `returning`.
+    /// then a BOOLEAN for each of `proposed` and each of `checks`; then the columns of `returning`.
     pub plan: Plan,
     /// As for [`Insert`]; checked for rows that are added or updated.
     pub checks: Vec<String>,
@@ -251,6 +253,18 @@ pub struct Change {
     /// `ON CONFLICT`: the unique keys (indices into [`Definition::keys`]) for which the plan has already
     /// handled conflicts, and to which `repeated` applies. A conflict on any other key is a violation.
     pub conflicts: Vec<usize>,
+    /// `ON CONFLICT`: what must hold for every given row, even if it is not added because another one has its
+    /// key. Its action may be none of those of [`Action::ByRow`].
+    pub proposed: Vec<Proposed>,
+}
+
+/// A condition on a row that an `INSERT … ON CONFLICT` proposes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proposed {
+    /// The column is not NULL.
+    NotNull(usize),
+    /// The CHECK of this name is not FALSE.
+    Check(String),
 }
 
 /// The action of a [`Change`] on its rows.

@@ -4,6 +4,7 @@ use super::binder::Binder;
 use super::bound::Statement;
 use super::layout;
 use crate::environment::schema::new_name;
+use crate::hidden::REGISTERED;
 use crate::syntax::object_name::is_temporary;
 use crate::syntax::parse::parse_query;
 use crate::syntax::stored::named_objects;
@@ -43,7 +44,7 @@ impl Binder<'_> {
             becomes_temporary: needs_temporary && !create.temporary && create.name.0.len() == 1,
             name,
             columns: plan.schema(),
-            sql: using_key::restored(asof::restored(query.to_string())),
+            sql: using_key::restored(asof::restored(kept_text(&query))),
             needs,
             if_not_exists: create.if_not_exists,
             or_replace: create.or_replace,
@@ -93,6 +94,11 @@ impl Binder<'_> {
     }
 }
 
+/// The text of a view's query, which names relations of the host program as they are written.
+fn kept_text(query: &Query) -> String {
+    query.to_string().replace(&format!("\"{REGISTERED}\"."), "")
+}
+
 /// What happens to a table of this name when a transaction commits.
 fn on_commit(create: &CreateTable, name: &str) -> Result<OnCommit> {
     if create.on_commit.is_some() && !is_temporary(name) {
@@ -110,7 +116,7 @@ fn on_commit(create: &CreateTable, name: &str) -> Result<OnCommit> {
 fn unique_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = HashSet::new();
     for name in names {
-        if !seen.insert(name.to_lowercase()) {
+        if !seen.insert(name.to_ascii_lowercase()) {
             let error = Error::input(format!("there are two columns named {name}"));
             return Err(error.with_hint("rename one of them with AS"));
         }

@@ -17,7 +17,7 @@ use super::{layout, sequence};
 use crate::environment::Catalog;
 use crate::environment::schema::unknown_table;
 use crate::syntax::build::select_expr;
-use crate::syntax::object_name::{in_schema, is_temporary, table_name, without_schema};
+use crate::syntax::object_name::{bare, is_temporary, table_name};
 use crate::syntax::place::locate_ident;
 use crate::syntax::stored::{called_sequences, read_columns};
 use crate::syntax::types::sql_type;
@@ -31,7 +31,7 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
 };
-use entasis_vector::{DataType, Error, Field, Result};
+use entasis_vector::{DataType, Error, Field, Result, name};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -61,7 +61,7 @@ impl Binder<'_> {
             self.constraint(&mut declared, constraint)?;
         }
         declared.definition.layout = layout::of_table(&create.table_options, &declared.columns)?;
-        declared.note_sequences()?;
+        declared.note_sequences(self.catalog)?;
         Ok(declared)
     }
 
@@ -109,8 +109,14 @@ impl Binder<'_> {
                     .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
                     // Its sequence has the name of the constraint, if that has one.
                     let sequence = match name {
-                        Some(name) => beside(&declared.table, &name.value.to_lowercase()),
-                        None => format!("{}_{}_seq", declared.table, column.name.value.to_lowercase()),
+                        Some(name) => beside(&declared.table, &name.value.to_ascii_lowercase()),
+                        None => {
+                            let own = name::own(&declared.table);
+                            beside(
+                                &declared.table,
+                                &format!("{own}_{}_seq", column.name.value.to_ascii_lowercase()),
+                            )
+                        }
                     };
                     declared.sequences.push((sequence.clone(), options));
                     declared.set_default(i, ColumnDefault::Identity { sequence, always }, &column.name)?;
@@ -166,7 +172,7 @@ impl Binder<'_> {
             },
         )?;
         let part = match (column, read.iter().collect::<Vec<_>>().as_slice()) {
-            (Some(column), _) => declared.columns[column].name.to_lowercase(),
+            (Some(column), _) => declared.columns[column].name.to_ascii_lowercase(),
             (None, [only]) => only.to_string(),
             (None, _) => String::new(),
         };
@@ -273,7 +279,8 @@ impl Binder<'_> {
                 "the column {column} occurs twice in a foreign key that is to set it"
             )));
         }
-        let parts: Vec<String> = columns.iter().map(|&i| declared.columns[i].name.to_lowercase()).collect();
+        let parts: Vec<String> =
+            columns.iter().map(|&i| declared.columns[i].name.to_ascii_lowercase()).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let name = declared.constraint_name(name, &parts, "fkey", &|_| false)?;
         declared.definition.foreign_keys.push(ForeignKey {
@@ -292,11 +299,12 @@ impl Binder<'_> {
     /// The table to which a foreign key of `table` refers. Without a schema, the table's own name refers to
     /// itself.
     fn referred_table(&self, table: &str, name: &ObjectName) -> Result<String> {
-        let parent = table_name(name)?;
-        let new_ones =
-            self.catalog.schema_of_new().map_or(parent.clone(), |schema| in_schema(&schema, &parent));
-        let is_own = without_schema(table) == parent && (is_temporary(table) || table == new_ones);
-        Ok(if name.0.len() == 1 && is_own { table.to_owned() } else { parent })
+        let is_own = bare(name).is_some_and(|own| {
+            let schema = self.catalog.schema_of_new();
+            let new = name::joined(schema.as_deref().unwrap_or(name::MAIN), &own);
+            name::own(table) == own && (is_temporary(table) || table == new)
+        });
+        if is_own { Ok(table.to_owned()) } else { table_name(name) }
     }
 }
 
@@ -363,7 +371,7 @@ impl Declared {
         }
         let parts: Vec<String> = match kind {
             KeyKind::Primary => Vec::new(),
-            _ => columns.iter().map(|&i| self.columns[i].name.to_lowercase()).collect(),
+            _ => columns.iter().map(|&i| self.columns[i].name.to_ascii_lowercase()).collect(),
         };
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let suffix = if kind == KeyKind::Primary { "pkey" } else { "key" };
@@ -381,7 +389,7 @@ impl Declared {
     }
 
     /// Records the sequences that defaults and checks call.
-    pub(crate) fn note_sequences(&mut self) -> Result<()> {
+    pub(crate) fn note_sequences(&mut self, catalog: &dyn Catalog) -> Result<()> {
         let defaults = self.definition.defaults.iter().filter_map(|default| match default {
             ColumnDefault::Expression(sql) => Some(sql),
             _ => None,
@@ -390,8 +398,9 @@ impl Declared {
         let called = texts.map(|sql| called_sequences(sql)).collect::<Result<Vec<_>>>()?;
         self.definition.sequences =
             called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
-        let is_elsewhere = |sequence: &&String| sequence.matches('.').count() > 1;
-        if let Some(sequence) = self.definition.sequences.iter().find(is_elsewhere) {
+        if let Some(sequence) =
+            self.definition.sequences.iter().find(|sequence| catalog.is_elsewhere(sequence))
+        {
             let text = format!("table {} cannot use {sequence}, which is in another database", self.table);
             return Err(Error::input(text));
         }
@@ -416,7 +425,7 @@ impl Declared {
         is_taken: &dyn Fn(&str) -> bool,
     ) -> Result<String> {
         if let Some(given) = given {
-            let name = given.value.to_lowercase();
+            let name = given.value.to_ascii_lowercase();
             if has_constraint(&self.definition, &name) {
                 let error = Error::input(format!("table {} has two constraints named {name}", self.table));
                 return Err(locate_ident(error, given));
@@ -425,7 +434,7 @@ impl Declared {
         }
         let parts = parts.iter().filter(|part| !part.is_empty());
         let words: Vec<&str> =
-            std::iter::once(without_schema(&self.table)).chain(parts.copied()).chain([suffix]).collect();
+            std::iter::once(name::own(&self.table)).chain(parts.copied()).chain([suffix]).collect();
         let name = words.join("_");
         let numbered = (1..).map(|number| format!("{name}{number}"));
         let is_free = |name: &String| !has_constraint(&self.definition, name) && !is_taken(name);
@@ -434,9 +443,8 @@ impl Declared {
 }
 
 /// A name in the same schema as a table.
-fn beside(table: &str, name: &str) -> String {
-    let schema = table.strip_suffix(without_schema(table)).unwrap_or_default();
-    format!("{schema}{name}")
+fn beside(table: &str, own: &str) -> String {
+    name::joined(name::split(table).0, own)
 }
 
 /// True if a constraint or index of the table has that name.

@@ -7,11 +7,11 @@ use super::binder::Binder;
 use super::bound::Statement;
 use super::definition::{has_constraint, key_columns};
 use crate::clauses;
-use crate::syntax::object_name::{is_temporary, table_name, without_schema};
+use crate::syntax::object_name::{is_temporary, table_name};
 use crate::syntax::place::locate_ident;
 use datafusion_sql::sqlparser::ast::CreateIndex;
 use entasis_engine::relation::{Key, KeyKind};
-use entasis_vector::{Error, Result};
+use entasis_vector::{Error, Result, name};
 
 impl Binder<'_> {
     pub(crate) fn create_index(&self, index: &CreateIndex, or_replace: bool) -> Result<Statement> {
@@ -45,11 +45,15 @@ impl Binder<'_> {
                 return Err(Error::input("CREATE INDEX IF NOT EXISTS needs a name"));
             }
             None => {
-                let parts = columns.iter().map(|&i| relation.schema()[i].name.to_lowercase());
+                let parts = columns.iter().map(|&i| relation.schema()[i].name.to_ascii_lowercase());
+                let (schema, own) = name::split(&table);
+                // The names of indexes of temporary tables have no schema.
+                let schema = if is_temporary(&table) { name::MAIN } else { schema };
                 let words: Vec<String> =
-                    std::iter::once(index_prefix(&table)).chain(parts).chain(["idx".into()]).collect();
-                let name = words.join("_");
-                let numbered = (1..).map(|number| format!("{name}{number}"));
+                    std::iter::once(own.to_owned()).chain(parts).chain(["idx".into()]).collect();
+                let own = words.join("_");
+                let name = name::joined(schema, &own);
+                let numbered = (1..).map(|number| name::joined(schema, &format!("{own}{number}")));
                 let mut names = std::iter::once(name.clone()).chain(numbered);
                 let is_taken =
                     |name: &str| self.catalog.table_with_index(name, is_temporary(&table)).is_some();
@@ -61,10 +65,4 @@ impl Binder<'_> {
         let key = Key { name, columns, kind };
         Ok(Statement::CreateIndex { table, key, if_not_exists: index.if_not_exists, or_replace })
     }
-}
-
-/// The start of a generated name for an index of a table.
-fn index_prefix(table: &str) -> String {
-    let own = if is_temporary(table) { without_schema(table) } else { table };
-    own.to_owned()
 }

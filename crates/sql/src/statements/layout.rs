@@ -41,7 +41,7 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
         let SqlOption::KeyValue { key, value } = option else {
             return Err(Error::input(format!("the table option {option} must have the form name = value")));
         };
-        let name = key.value.to_lowercase();
+        let name = key.value.to_ascii_lowercase();
         if seen.contains(&name) {
             return Err(at(Error::input(format!("the option {name} is given twice")), key));
         }
@@ -67,7 +67,7 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
 }
 
 fn layout(value: &Expr) -> Result<LayoutName> {
-    let name = text(value).map(|name| name.to_lowercase()).unwrap_or_else(|| value.to_string());
+    let name = text(value).map(|name| name.to_ascii_lowercase()).unwrap_or_else(|| value.to_string());
     LayoutName::parse(&name).ok_or_else(|| {
         Error::input(format!("there is no layout {name}"))
             .with_hint(format!("the layouts are {}", LAYOUTS.join(", ")))
@@ -75,7 +75,7 @@ fn layout(value: &Expr) -> Result<LayoutName> {
 }
 
 fn compression(value: &Expr) -> Result<Compression> {
-    let name = text(value).map(|name| name.to_lowercase()).unwrap_or_else(|| value.to_string());
+    let name = text(value).map(|name| name.to_ascii_lowercase()).unwrap_or_else(|| value.to_string());
     Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))
 }
 
@@ -158,7 +158,7 @@ fn ghost(value: &Expr) -> Result<f64> {
 
 /// A latency in nanoseconds; 0 for none.
 fn latency(option: &str, value: &Expr) -> Result<u64> {
-    let written = text(value).unwrap_or_else(|| value.to_string()).to_lowercase();
+    let written = text(value).unwrap_or_else(|| value.to_string()).to_ascii_lowercase();
     if written == "none" {
         return Ok(0);
     }

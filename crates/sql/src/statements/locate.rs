@@ -17,7 +17,7 @@ pub(super) fn locate(error: Error, ast: &Ast) -> Error {
     let named = ["there is no table ", "there is no column ", "there are two columns named ", "the column "];
     let name = named.iter().find_map(|prefix| message.split(prefix).nth(1)).map(|rest| {
         let word = rest.split([' ', ',', ':']).next().unwrap_or(rest);
-        word.rsplit('.').next().unwrap_or(word).to_lowercase()
+        word.rsplit('.').next().unwrap_or(word).to_ascii_lowercase()
     });
     let Some(name) = name else { return error };
     let mut finder = Finder { name };
@@ -29,7 +29,15 @@ pub(super) fn locate(error: Error, ast: &Ast) -> Error {
         _ => ControlFlow::Continue(()),
     };
     match place {
-        ControlFlow::Break(position) => error.with_position(position),
+        ControlFlow::Break((position, is_quoted)) => {
+            let is_column = error.message().contains("there is no column ");
+            let error = error.with_position(position);
+            // Other systems read it as a text if there is no such column.
+            match is_quoted && is_column && error.hint().is_none() {
+                true => error.with_hint("a text is written in single quotes; double quotes are for names"),
+                false => error,
+            }
+        }
         ControlFlow::Continue(()) => error,
     }
 }
@@ -40,22 +48,25 @@ struct Finder {
 }
 
 impl Finder {
-    fn check(&self, ident: &Ident) -> ControlFlow<Position> {
+    /// Where the name is, and whether it is in double quotes.
+    fn check(&self, ident: &Ident) -> ControlFlow<(Position, bool)> {
         match span_position(ident.span) {
-            Some(position) if ident.value.to_lowercase() == self.name => ControlFlow::Break(position),
+            Some(position) if ident.value.eq_ignore_ascii_case(&self.name) => {
+                ControlFlow::Break((position, ident.quote_style == Some('"')))
+            }
             _ => ControlFlow::Continue(()),
         }
     }
 }
 
 impl Visitor for Finder {
-    type Break = Position;
+    type Break = (Position, bool);
 
-    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<Position> {
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<(Position, bool)> {
         name.0.iter().filter_map(|part| part.as_ident()).try_for_each(|ident| self.check(ident))
     }
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Position> {
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<(Position, bool)> {
         match expr {
             Expr::Identifier(ident) => self.check(ident),
             Expr::CompoundIdentifier(idents) => {

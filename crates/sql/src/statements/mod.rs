@@ -29,7 +29,7 @@ mod zone;
 
 pub use bind::{bind, bind_stored, bind_template};
 pub use bound::{
-    Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement,
+    Action, Alteration, Change, Columns, Insert, ObjectKind, Proposed, Repeated, SequenceOptions, Statement,
 };
 pub use resolve::view_of;
 

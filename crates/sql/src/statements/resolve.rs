@@ -6,6 +6,12 @@
 //! alias, so that `t.a` still refers to its column. Text that the catalog keeps (views, defaults, checks) is
 //! kept with these schemas, so that it means the same on other connections and later.
 //!
+//! What the host program has registered hides everything else of its name, but only where a query reads a
+//! name without a schema: there the name gets the hidden schema [`REGISTERED`]. The table that a statement
+//! changes or declares is always one of the catalog, and so is everything that the text of a view names. If
+//! one bare name would mean both in the same `UPDATE`, `DELETE` or `MERGE`, or in a view, the statement is
+//! refused.
+//!
 //! Nothing is done if there is only `main`: no temporary object, and no search path. Names of new objects are
 //! handled by [`crate::environment::schema::new_name`]. Common table expressions hide everything.
 //!
@@ -16,9 +22,10 @@
 //! one.
 
 use crate::environment::Catalog;
+use crate::hidden::REGISTERED;
 use crate::syntax::asof;
 use crate::syntax::build::table_alias;
-use crate::syntax::object_name::table_name;
+use crate::syntax::object_name::{bare, table_name};
 use crate::syntax::parse::parse_query;
 use crate::syntax::parsed::{Ast, Command};
 use crate::syntax::sequence_call::{Kind, named_sequence};
@@ -26,22 +33,33 @@ use crate::syntax::stored::{Scopes, follow_scopes};
 use crate::syntax::using_key;
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr,
+    AlterTableOperation, ColumnOption, CreateTable, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, RenameTableNameKind, SchemaName,
     Statement, TableConstraint, TableFactor, TableObject, Value, VisitMut, VisitorMut,
 };
-use entasis_vector::Result;
+use entasis_vector::{Error, Result, name};
 use std::ops::ControlFlow;
 
 /// The statement with qualified names; `None` if it need not be changed. `has_database`: it may name a
 /// database.
-pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> Option<Ast> {
+///
+/// # Errors
+/// Input, if a name in it means two things.
+pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> Result<Option<Ast>> {
     if !has_database && !catalog.has_other_schemas() {
-        return None;
+        return Ok(None);
     }
     let mut ast = ast.clone();
-    Resolver { catalog, scopes: Scopes::default(), declared: false }.ast(&mut ast);
-    Some(ast)
+    let mut resolver = Resolver {
+        catalog,
+        scopes: Scopes::default(),
+        declared: false,
+        is_view: false,
+        changed: None,
+        refused: None,
+    };
+    resolver.ast(&mut ast);
+    resolver.refused.map_or(Ok(Some(ast)), Err)
 }
 
 /// True if a name is that of the database on which the statement works, and not of a table in it.
@@ -57,14 +75,33 @@ pub(crate) fn is_home(name: &ObjectName, catalog: &dyn Catalog) -> bool {
     }
 }
 
-/// The parts of a name in lower case, if it consists only of identifiers.
+/// The parts of a name in lower case, if it consists only of identifiers. Paths are in single quotes.
 fn parts_of(name: &ObjectName) -> Option<Vec<String>> {
-    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
+    let part = |part: &ObjectNamePart| {
+        let ident = part.as_ident().filter(|ident| ident.quote_style != Some('\''));
+        ident.map(|ident| ident.value.to_ascii_lowercase())
+    };
+    name.0.iter().map(part).collect()
 }
 
 /// A part of a name, quoted.
 fn quoted_part(part: String) -> ObjectNamePart {
     ObjectNamePart::Identifier(Ident::with_quote('"', part))
+}
+
+/// The parts of the name, in another database, of an object.
+fn parts_in(database: &str, name: &str) -> [String; 3] {
+    let (schema, own) = name::split(name);
+    [database, schema, own].map(str::to_owned)
+}
+
+/// A name as the text in a call of a sequence has it, which [`name::parts`] reads.
+fn written(parts: &[String]) -> String {
+    let part = |part: &String| match part.contains(['.', '"']) {
+        true => format!("\"{}\"", part.replace('"', "\"\"")),
+        false => part.clone(),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join(".")
 }
 
 /// The query of a view of another database, as it is read from here: the objects that it names, which are
@@ -93,12 +130,11 @@ impl VisitorMut for Prefixer<'_> {
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor
             && let Ok(own) = table_name(name)
-            && !(name.0.len() == 1 && self.scopes.has(&own))
+            && !bare(name).is_some_and(|own| self.scopes.has(&own))
             && self.needs.contains(&own)
         {
             let last = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
-            let schema = if own.contains('.') { "" } else { "main." };
-            name.0 = vec![quoted_part(format!("{}.{schema}{own}", self.database))];
+            name.0 = parts_in(self.database, &own).into_iter().map(quoted_part).collect();
             if alias.is_none() {
                 *alias = last.map(table_alias);
             }
@@ -111,8 +147,7 @@ impl VisitorMut for Prefixer<'_> {
             && let Some((own, text)) = sequence_text(function)
             && self.needs.contains(&own)
         {
-            let schema = if own.contains('.') { "" } else { "main." };
-            *text = format!("{}.{schema}{own}", self.database);
+            *text = written(&parts_in(self.database, &own));
         }
         ControlFlow::Continue(())
     }
@@ -120,7 +155,7 @@ impl VisitorMut for Prefixer<'_> {
 
 /// The name of the sequence in a call, and the text that contains it.
 fn sequence_text(function: &mut Function) -> Option<(String, &mut String)> {
-    Kind::of(&function.name.to_string().to_lowercase())?;
+    Kind::of(&function.name.to_string().to_ascii_lowercase())?;
     let name = named_sequence(function).ok()?;
     let FunctionArguments::List(list) = &mut function.args else { return None };
     match list.args.as_mut_slice() {
@@ -138,6 +173,13 @@ struct Resolver<'a> {
     scopes: Scopes,
     /// True within the declarations of a table.
     declared: bool,
+    /// True within the query of a view.
+    is_view: bool,
+    /// The table whose rows the statement changes, if it is written without a schema and the host program has
+    /// registered a relation of that name.
+    changed: Option<String>,
+    /// Why the statement is refused.
+    refused: Option<Error>,
 }
 
 impl Resolver<'_> {
@@ -179,7 +221,9 @@ impl Resolver<'_> {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateView(create) => {
                 self.new_name(&mut create.name);
+                self.is_view = true;
                 self.all(&mut create.query);
+                self.is_view = false;
             }
             Statement::CreateSequence { name, .. } => self.new_name(name),
             Statement::CreateSchema { schema_name: SchemaName::Simple(name), .. } => self.schema(name),
@@ -224,7 +268,8 @@ impl Resolver<'_> {
     }
 
     fn create_table(&mut self, create: &mut CreateTable) {
-        let own = create.name.0.last().and_then(ObjectNamePart::as_ident).map(|own| own.value.to_lowercase());
+        let own =
+            create.name.0.last().and_then(ObjectNamePart::as_ident).map(|own| own.value.to_ascii_lowercase());
         self.new_name(&mut create.name);
         self.declared = true;
         for column in &mut create.columns {
@@ -254,7 +299,7 @@ impl Resolver<'_> {
     /// Resolves the table to which a foreign key refers; `own`, the one that is being created, is resolved
     /// during binding.
     fn referred(&self, name: &mut ObjectName, own: Option<&str>) {
-        let is_own = |ident: &Ident| own.is_some_and(|own| own == ident.value.to_lowercase());
+        let is_own = |ident: &Ident| own.is_some_and(|own| own == ident.value.to_ascii_lowercase());
         if !matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(is_own)) {
             self.name(name);
         }
@@ -286,7 +331,7 @@ impl Resolver<'_> {
             return;
         }
         let [part] = name.0.as_slice() else { return };
-        let Some(own) = part.as_ident().map(|ident| ident.value.to_lowercase()) else { return };
+        let Some(own) = part.as_ident().map(|ident| ident.value.to_ascii_lowercase()) else { return };
         if self.scopes.has(&own) {
             return;
         }
@@ -299,9 +344,9 @@ impl Resolver<'_> {
     fn column(&self, parts: &mut Vec<Ident>) {
         if let [table @ .., _] = parts.as_slice()
             && table.len() > 1
-            && self.catalog.has_database(&table[0].value.to_lowercase())
+            && self.catalog.has_database(&table[0].value.to_ascii_lowercase())
         {
-            let table: Vec<String> = table.iter().map(|part| part.value.to_lowercase()).collect();
+            let table: Vec<String> = table.iter().map(|part| part.value.to_ascii_lowercase()).collect();
             if self.catalog.place(&table, self.declared).is_some() {
                 parts.drain(..parts.len() - 2);
             }
@@ -311,14 +356,54 @@ impl Resolver<'_> {
     /// Resolves the sequence in a call.
     fn sequence(&self, function: &mut Function) {
         let Some((_, text)) = sequence_text(function) else { return };
-        let parts: Vec<String> = text.split('.').map(|part| part.trim_matches('"').to_lowercase()).collect();
+        let parts = name::parts(text);
         if let Some(placed) = self.catalog.place(&parts, self.declared) {
-            *text = placed.join(".");
+            *text = written(&placed);
         } else if let [own] = parts.as_slice()
             && let Some(schema) = self.catalog.schema_of(own)
         {
-            *text = format!("{schema}.{own}");
+            *text = written(&[schema, own.clone()]);
         }
+    }
+
+    /// The name, in lower case, if it is written without a schema and the host program has registered a
+    /// relation under it.
+    fn registered(&self, name: &ObjectName) -> Option<String> {
+        let parts = parts_of(name)?;
+        let [own] = parts.as_slice() else { return None };
+        let is_registered = !self.scopes.has(own) && self.catalog.registered(own).is_some();
+        is_registered.then(|| own.clone())
+    }
+
+    /// True if the catalog has an object of this name, which is written without a schema.
+    fn is_stored(&self, own: &str) -> bool {
+        let main = name::joined(name::MAIN, own);
+        self.catalog.place(&[own.to_owned()], false).is_some()
+            || self.catalog.schema_of(own).is_some()
+            || self.catalog.definition(&main).is_some()
+            || self.catalog.view(&main).is_some()
+    }
+
+    /// Resolves the table whose rows a statement changes.
+    fn changed(&mut self, factor: &mut TableFactor) {
+        let TableFactor::Table { name, alias, args: None, .. } = factor else { return };
+        let Some(own) = self.registered(name) else { return };
+        let last = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
+        self.name(name);
+        if name.0.len() == 1 {
+            name.0.insert(0, quoted_part(name::MAIN.to_owned()));
+        }
+        if alias.is_none() {
+            *alias = last.map(table_alias);
+        }
+        self.changed = Some(own);
+    }
+
+    /// Refuses a name that means both a relation of the host program and an object of the catalog.
+    fn refuse(&mut self, own: &str, what: &str) {
+        let text = format!("{own} is a relation of the program and an object of the database, and {what}");
+        let hint = format!("write main.{own} for the table, or register the relation under another name");
+        self.refused.get_or_insert(Error::input(text).with_hint(hint));
     }
 }
 
@@ -326,10 +411,19 @@ impl VisitorMut for Resolver<'_> {
     type Break = std::convert::Infallible;
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
-        if let Statement::Insert(insert) = statement
-            && let TableObject::TableName(name) = &mut insert.table
-        {
-            self.name(name);
+        match statement {
+            Statement::Insert(insert) => {
+                if let TableObject::TableName(name) = &mut insert.table {
+                    self.name(name);
+                }
+            }
+            Statement::Update(update) => self.changed(&mut update.table.relation),
+            Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &mut delete.from;
+                from.iter_mut().for_each(|table| self.changed(&mut table.relation));
+            }
+            Statement::Merge(merge) => self.changed(&mut merge.table),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -340,7 +434,18 @@ impl VisitorMut for Resolver<'_> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor {
             let own = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
             let before = name.clone();
-            self.name(name);
+            match self.registered(name) {
+                Some(own) => {
+                    if self.is_view && self.is_stored(&own) {
+                        self.refuse(&own, "a view would mean the latter");
+                    }
+                    if self.changed.as_ref() == Some(&own) {
+                        self.refuse(&own, "the statement changes the latter and reads the former");
+                    }
+                    name.0.insert(0, quoted_part(REGISTERED.to_owned()));
+                }
+                None => self.name(name),
+            }
             if *name != before && alias.is_none() {
                 *alias = own.map(table_alias);
             }

@@ -28,7 +28,7 @@ impl Binder<'_> {
             return Err(Error::not_supported("CREATE SCHEMA with options"));
         }
         let ident = schema_ident(name)?;
-        let name = ident.value.to_lowercase();
+        let name = ident.value.to_ascii_lowercase();
         if name.contains('.') {
             return Err(locate_ident(
                 Error::input(format!("the name of a schema has no dot: {name}")),
@@ -41,7 +41,7 @@ impl Binder<'_> {
     /// The name of a schema to be dropped.
     pub(crate) fn dropped_schema(&self, name: &ObjectName) -> Result<String> {
         let ident = schema_ident(name)?;
-        let name = ident.value.to_lowercase();
+        let name = ident.value.to_ascii_lowercase();
         if is_main(&name) || [INFORMATION_SCHEMA, TEMP, PG_TEMP].contains(&name.as_str()) {
             return Err(locate_ident(Error::input(format!("the schema {name} cannot be dropped")), ident));
         }

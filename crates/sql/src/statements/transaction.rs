@@ -69,5 +69,5 @@ fn begin(modes: &[TransactionMode]) -> Result<Statement> {
 }
 
 fn name(savepoint: &Ident) -> String {
-    savepoint.value.to_lowercase()
+    savepoint.value.to_ascii_lowercase()
 }

@@ -5,7 +5,7 @@ use datafusion_sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
 };
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{DataType, Error, Result, name};
 
 /// A query with only a body.
 pub(crate) fn query_of(body: SetExpr) -> Query {
@@ -25,7 +25,7 @@ pub(crate) fn query_of(body: SetExpr) -> Query {
 
 /// `SELECT … FROM "table" AS alias`, changed by `edit`.
 pub(crate) fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut Select)) -> Result<Query> {
-    let mut query = *parse_query(&format!("SELECT 1 FROM \"{table}\" AS t"))?;
+    let mut query = *parse_query(&format!("SELECT 1 FROM {} AS t", quoted_name(table)))?;
     let SetExpr::Select(select) = &mut *query.body else {
         return Err(Error::internal("the template is a SELECT"));
     };
@@ -34,6 +34,15 @@ pub(crate) fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut
     }
     edit(select);
     Ok(query)
+}
+
+/// A name of the catalog as statements write it.
+fn quoted_name(table: &str) -> String {
+    let quoted = |part: &str| format!("\"{}\"", part.replace('"', "\"\""));
+    match name::split(table) {
+        (name::MAIN, own) => quoted(own),
+        (schema, own) => format!("{}.{}", quoted(schema), quoted(own)),
+    }
 }
 
 /// `"table" AS alias`

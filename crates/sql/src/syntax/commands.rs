@@ -4,7 +4,7 @@
 
 use super::grammar::StatementParser;
 use super::parsed::{Ast, Command, Parsed};
-use datafusion_sql::sqlparser::ast::ObjectName;
+use datafusion_sql::sqlparser::ast::{ObjectName, ObjectNamePart};
 use datafusion_sql::sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use datafusion_sql::sqlparser::tokenizer::Token;
 use entasis_vector::{Error, Result};
@@ -97,7 +97,7 @@ impl StatementParser<'_> {
     /// A database's name, in lower case.
     pub(super) fn database_name(&mut self) -> Result<String> {
         let name = self.parser.parse_identifier();
-        Ok(self.check(name)?.value.to_lowercase())
+        Ok(self.check(name)?.value.to_ascii_lowercase())
     }
 
     /// The parts of the name of a database or a schema, in lower case.
@@ -122,9 +122,17 @@ impl StatementParser<'_> {
         if !self.parser.consume_token(&Token::LParen) {
             return Ok(None);
         }
-        let name = self.object()?;
+        let mut name = self.object()?;
         let end = self.parser.expect_token(&Token::RParen);
         self.check(end)?;
+        // A text is the name that it holds, and not a path.
+        for part in &mut name.0 {
+            if let ObjectNamePart::Identifier(ident) = part
+                && ident.quote_style == Some('\'')
+            {
+                ident.quote_style = Some('"');
+            }
+        }
         Ok(Some(name))
     }
 }

@@ -10,6 +10,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result, statement};
+use std::cell::Cell;
 
 /// Maximum nesting of brackets, `CASE`s and subqueries.
 pub(super) const MAX_NESTING: usize = 200;
@@ -86,18 +87,37 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
     Ok((nesting, longest))
 }
 
+thread_local! {
+    /// True on a thread with a large stack.
+    static IS_DEEP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True if this thread has the stack for a deep statement.
+pub fn is_on_deep_stack() -> bool {
+    IS_DEEP.get()
+}
+
+/// The error of a statement that turns out to be deep on a thread that has not the stack for it: it is to be
+/// run again, on one that has.
+pub(crate) fn needs_deep_stack() -> Error {
+    Error::resource("the statement needs a larger stack").with_sqlstate(sqlstate::NEEDS_STACK)
+}
+
 /// Runs `f` with enough stack for a deep statement; if it is not deep, on this thread.
 ///
 /// # Errors
 /// Those of `f`; resource, if no thread can be started.
 pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    if !deep {
+    if !deep || is_on_deep_stack() {
         return f();
     }
     let current = statement::current();
-    let work = move || match current {
-        Some(statement) => statement::within(statement, f),
-        None => f(),
+    let work = move || {
+        IS_DEEP.set(true);
+        match current {
+            Some(statement) => statement::within(statement, f),
+            None => f(),
+        }
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);

@@ -6,7 +6,8 @@
 use super::depth::MAX_NESTING;
 use super::dialect::EntasisDialect;
 use super::parsed::Ast;
-use super::place::{position, split_location};
+use super::place::{Lines, position, split_location};
+use crate::names::nearest;
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
@@ -25,18 +26,16 @@ const TIME_ZONE: &str = "timezone";
 pub(super) struct StatementParser<'a> {
     pub(super) parser: Parser<'a>,
     /// The script.
-    sql: &'a str,
-    /// The byte offsets of its lines.
-    lines: &'a [usize],
+    lines: &'a Lines<'a>,
 }
 
 impl<'a> StatementParser<'a> {
     /// A parser for a statement of these tokens in a script with these line offsets.
-    pub(super) fn new(tokens: Vec<TokenWithSpan>, sql: &'a str, lines: &'a [usize]) -> StatementParser<'a> {
+    pub(super) fn new(tokens: Vec<TokenWithSpan>, lines: &'a Lines<'a>) -> StatementParser<'a> {
         let parser = Parser::new(&EntasisDialect)
             .with_recursion_limit(MAX_NESTING * 4 + 100)
             .with_tokens_with_locations(tokens);
-        StatementParser { parser, sql, lines }
+        StatementParser { parser, lines }
     }
 
     /// Parses the statement.
@@ -81,6 +80,10 @@ impl<'a> StatementParser<'a> {
             "SET" | "PRAGMA" => self.set(),
             "USE" => {
                 self.parser.next_token();
+                // As other systems write it.
+                if matches!(self.parser.peek_nth_token(1).token, Token::Word(_)) {
+                    let _ = self.parser.parse_one_of_keywords(&[Keyword::DATABASE, Keyword::SCHEMA]);
+                }
                 Ok(Ast::Use { name: self.place()? })
             }
             "RESET" => {
@@ -88,6 +91,10 @@ impl<'a> StatementParser<'a> {
                 Ok(Ast::Reset(self.name()?))
             }
             "COPY" => self.copy(),
+            "REPLACE" => {
+                let error = Error::not_supported("REPLACE INTO");
+                Err(error.with_hint("write INSERT OR REPLACE INTO, or INSERT … ON CONFLICT … DO UPDATE"))
+            }
             "CREATE" if self.replaces_what_the_parser_does_not() => {
                 (0..3).for_each(|_| drop(self.parser.next_token()));
                 let statement = self.parser.parse_create();
@@ -98,6 +105,7 @@ impl<'a> StatementParser<'a> {
     }
 
     fn sql(&mut self) -> Result<Ast> {
+        self.known_kind()?;
         let statement = self.parser.parse_statement();
         let mut statement = self.check(statement)?;
         // The parser accepts what follows the tables only for PostgreSQL.
@@ -110,6 +118,21 @@ impl<'a> StatementParser<'a> {
             };
         }
         Ok(Ast::Sql(Box::new(statement)))
+    }
+
+    /// Refuses `DROP tabel`: the parser would list everything that may follow.
+    fn known_kind(&self) -> Result<()> {
+        let (first, kind) = (self.parser.peek_token(), self.parser.peek_nth_token(1));
+        let (Token::Word(first), Token::Word(word)) = (&first.token, &kind.token) else { return Ok(()) };
+        let is_drop = first.quote_style.is_none() && first.keyword == Keyword::DROP;
+        if !is_drop || (word.quote_style.is_none() && word.keyword != Keyword::NoKeyword) {
+            return Ok(());
+        }
+        let error = self.unexpected("TABLE, VIEW, INDEX, SEQUENCE or SCHEMA", &kind);
+        Err(match nearest(&word.value, ["TABLE", "VIEW", "INDEX", "SEQUENCE", "SCHEMA"]) {
+            Some(near) => error.with_hint(format!("did you mean {near}?")),
+            None => error,
+        })
     }
 
     /// `CREATE OR REPLACE` of a sequence, an index or a schema.
@@ -194,9 +217,10 @@ impl<'a> StatementParser<'a> {
             "time" if self.parser.parse_keyword(Keyword::ZONE) => {
                 Ok(Ast::ShowSetting(ast::Ident::new(TIME_ZONE)))
             }
-            "tables" | "views" => {
+            what @ ("tables" | "views") => {
+                let views = what == "views";
                 let has_place = self.parser.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]).is_some();
-                Ok(Ast::ShowTables { of: if has_place { Some(self.place()?) } else { None } })
+                Ok(Ast::ShowTables { of: if has_place { Some(self.place()?) } else { None }, views })
             }
             "all" => match self.parser.parse_keyword(Keyword::TABLES) {
                 true => Ok(Ast::ShowAllTables),
@@ -314,8 +338,15 @@ impl<'a> StatementParser<'a> {
             Some(_) if query.is_none() => false,
             _ => return Err(self.unexpected("TO or FROM", &direction)),
         };
-        let path = self.parser.parse_literal_string();
-        let path = self.check(path)?;
+        let path = match self.parser.parse_one_of_keywords(&[Keyword::STDIN, Keyword::STDOUT]) {
+            Some(Keyword::STDIN) if !to => "/dev/stdin".to_owned(),
+            Some(Keyword::STDOUT) if to => "/dev/stdout".to_owned(),
+            Some(_) => return Err(Error::input("COPY reads FROM STDIN and writes TO STDOUT")),
+            None => {
+                let path = self.parser.parse_literal_string();
+                self.check(path)?
+            }
+        };
         let _ = self.parser.parse_keyword(Keyword::WITH);
         let options = self.copy_options()?;
         Ok(match (to, query, table) {
@@ -440,9 +471,7 @@ impl<'a> StatementParser<'a> {
     }
 
     fn end(&self) -> Position {
-        let line = self.lines.len();
-        let start = self.lines.last().copied().unwrap_or(0);
-        Position { line, column: self.sql[start..].chars().count() + 1 }
+        self.lines.end()
     }
 }
 

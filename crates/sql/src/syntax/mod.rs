@@ -41,5 +41,6 @@ pub(crate) mod using_key;
 pub(crate) mod walk;
 mod words;
 
-pub use depth::on_deep_stack;
+pub(crate) use depth::needs_deep_stack;
+pub use depth::{is_on_deep_stack, on_deep_stack};
 pub(crate) use grammar::SEARCH_PATH;

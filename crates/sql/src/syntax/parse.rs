@@ -14,12 +14,13 @@ use super::depth::{is_deep, on_deep_stack};
 use super::dialect::EntasisDialect;
 use super::grammar::StatementParser;
 use super::parsed::{Ast, Parsed};
-use super::place::{line_starts, offset, position, split_location};
+use super::place::{Lines, position, split_location};
 use super::placeholders::Places;
 use super::{asof, integers, preparing, words};
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use entasis_vector::error::sqlstate;
+use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{Error, Result};
 
 /// Parses a script: statements separated by semicolons. Comments and empty statements are dropped.
@@ -28,13 +29,18 @@ use entasis_vector::{Error, Result};
 /// Input, with its position in `sql`, for a syntax error; resource, for statements that are nested too
 /// deeply.
 pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
+    let _memory = match token_bytes(sql) {
+        little if little < STEP => None,
+        much => reserve(much)?,
+    };
     let mut tokens = Tokenizer::new(&EntasisDialect, sql)
         .tokenize_with_location()
         .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))
         .map_err(|e| e.with_sqlstate(sqlstate::SYNTAX))?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    tokens.shrink_to_fit();
     let tokens = asof::settle(integers::settle(tokens)?)?;
-    let lines = line_starts(sql);
+    let lines = Lines::of(sql);
     let mut statements = Vec::new();
     let mut places = Places::default();
     let mut current: Vec<TokenWithSpan> = Vec::new();
@@ -46,6 +52,13 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
         Ok(())
     };
     for token in tokens {
+        if let Token::Word(word) = &token.token
+            && word.value.contains('\0')
+        {
+            return Err(Error::input("a name cannot contain the character NUL")
+                .with_position(position(token.span.start))
+                .with_sqlstate(sqlstate::SYNTAX));
+        }
         match token.token {
             Token::SemiColon => finish(&mut current)?,
             Token::EOF => {}
@@ -58,6 +71,19 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     }
     finish(&mut current)?;
     Ok(statements)
+}
+
+/// About how many bytes the tokens of a text take, while it is taken apart: each blank is one.
+fn token_bytes(sql: &str) -> usize {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+    let mut before = b' ';
+    let mut tokens = 0;
+    for byte in sql.bytes() {
+        tokens += usize::from(!(is_part(byte) && is_part(before)));
+        before = byte;
+    }
+    // The list of them has room for as many more.
+    sql.len() + tokens * 2 * size_of::<TokenWithSpan>()
 }
 
 /// Parses the query of a view, from the catalog.
@@ -74,7 +100,7 @@ pub(crate) fn parse_query(sql: &str) -> Result<Box<ast::Query>> {
 
 fn parse_statement(
     sql: &str,
-    lines: &[usize],
+    lines: &Lines<'_>,
     mut tokens: Vec<TokenWithSpan>,
     places: &mut Places,
 ) -> Result<Parsed> {
@@ -89,8 +115,8 @@ fn parse_statement(
     }
     let qualifiers = qualifiers(&tokens);
     let parameters = places.number(&mut tokens)?;
-    words::settle(&mut tokens, |span| &sql[offset(sql, lines, span.start)..offset(sql, lines, span.end)])?;
-    let ast = on_deep_stack(deep, || StatementParser::new(tokens, sql, lines).statement())?;
+    words::settle(&mut tokens, |span| &sql[lines.offset(span.start)..lines.offset(span.end)])?;
+    let ast = on_deep_stack(deep, || StatementParser::new(tokens, lines).statement())?;
     Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count, qualifiers })
 }
 
@@ -101,17 +127,18 @@ fn qualifiers(tokens: &[TokenWithSpan]) -> Vec<String> {
         if let (Token::Word(word), Token::Period) = (&pair[0].token, &pair[1].token)
             && !found.iter().any(|other| other.eq_ignore_ascii_case(&word.value))
         {
-            found.push(word.value.to_lowercase());
+            found.push(word.value.to_ascii_lowercase());
         }
     }
     found
 }
 
 /// The part of a script that consists of these tokens.
-fn text_of(sql: &str, lines: &[usize], tokens: &[TokenWithSpan]) -> String {
+fn text_of(sql: &str, lines: &Lines<'_>, tokens: &[TokenWithSpan]) -> String {
     let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
     let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
-    sql[offset(sql, lines, start)..offset(sql, lines, end).max(offset(sql, lines, start))].trim().to_string()
+    let start = lines.offset(start);
+    sql[start..lines.offset(end).max(start)].trim().to_string()
 }
 
 fn tokenizer_message(message: &str) -> String {

@@ -61,6 +61,8 @@ pub(crate) enum Ast {
     ShowTables {
         /// The parts of the name.
         of: Option<Vec<String>>,
+        /// `SHOW VIEWS`
+        views: bool,
     },
     /// `SHOW ALL TABLES`
     ShowAllTables,
@@ -180,7 +182,8 @@ impl Parsed {
     pub fn sql(&self) -> &str {
         &self.text
     }
-    /// How many parameters it takes: the highest `$n`, or the number of `?`.
+    /// How many parameters it takes: the highest `$n`, or the number of `?` in its script up to its end; 0 if
+    /// it has none itself.
     pub fn parameters(&self) -> usize {
         self.parameters
     }

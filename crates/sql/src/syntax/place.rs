@@ -35,16 +35,82 @@ pub(super) fn split_location(message: &str) -> (&str, Option<Position>) {
     }
 }
 
-/// Byte offsets at which the lines start.
-pub(super) fn line_starts(sql: &str) -> Vec<usize> {
-    std::iter::once(0).chain(sql.match_indices('\n').map(|(i, _)| i + 1)).collect()
+/// The lines of a text, in which positions are found without reading them from their beginnings: a script may
+/// be one long line.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    /// Byte offsets at which the lines start.
+    starts: Vec<usize>,
+    /// For each line, the byte offsets of its characters number 0, [`STRIDE`], 2 [`STRIDE`] …; none for a
+    /// line in which every character is one byte.
+    marks: Vec<Vec<usize>>,
 }
 
-/// The byte offset of a position; that of the end of the text if there is no such position.
-pub(super) fn offset(sql: &str, lines: &[usize], location: Location) -> usize {
-    let Some(&start) = lines.get((location.line as usize).wrapping_sub(1)) else { return sql.len() };
-    let line = &sql[start..];
-    line.char_indices()
-        .nth((location.column as usize).saturating_sub(1))
-        .map_or(sql.len(), |(i, _)| start + i)
+/// Characters between two marks.
+const STRIDE: usize = 128;
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(text: &'a str) -> Lines<'a> {
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        let ends = starts.iter().skip(1).copied().chain([text.len()]);
+        let marks = starts.iter().zip(ends).map(|(&start, end)| match text[start..end].is_ascii() {
+            true => Vec::new(),
+            false => text[start..end].char_indices().step_by(STRIDE).map(|(at, _)| start + at).collect(),
+        });
+        Lines { text, marks: marks.collect(), starts }
+    }
+
+    /// The position behind the last character.
+    pub(super) fn end(&self) -> Position {
+        let start = self.starts.last().copied().unwrap_or(0);
+        Position { line: self.starts.len(), column: self.text[start..].chars().count() + 1 }
+    }
+
+    /// The byte offset of a position; that of the end of the text if there is no such position.
+    pub(super) fn offset(&self, location: Location) -> usize {
+        let line = (location.line as usize).wrapping_sub(1);
+        let Some(&start) = self.starts.get(line) else { return self.text.len() };
+        let column = (location.column as usize).saturating_sub(1);
+        let marks = &self.marks[line];
+        if marks.is_empty() {
+            return (start + column).min(self.text.len());
+        }
+        let Some(&mark) = marks.get(column / STRIDE) else { return self.text.len() };
+        let rest = &self.text[mark..];
+        rest.char_indices().nth(column % STRIDE).map_or(self.text.len(), |(i, _)| mark + i)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same, read from the beginning of the line.
+    fn slowly(text: &str, location: Location) -> usize {
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        let Some(&start) = starts.get((location.line as usize).wrapping_sub(1)) else { return text.len() };
+        let mut line = text[start..].char_indices();
+        line.nth((location.column as usize).saturating_sub(1)).map_or(text.len(), |(i, _)| start + i)
+    }
+
+    #[test]
+    fn positions_are_those_of_a_slow_count() {
+        let wide = "SELECT 'äöü€😀' , ".repeat(100);
+        let plain = "SELECT 1; ".repeat(100);
+        for text in ["", "a", "é", &wide, &plain, &format!("{plain}\n{wide}\n\n{plain}{wide}\nlast")] {
+            let lines = Lines::of(text);
+            for line in 0..=6 {
+                let length = text
+                    .split('\n')
+                    .nth((line as usize).wrapping_sub(1))
+                    .map_or(3, |line| line.chars().count());
+                for column in 0..=length as u64 + 1 {
+                    let location = Location { line, column };
+                    assert_eq!(lines.offset(location), slowly(text, location), "{line}:{column}");
+                }
+            }
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Placeholders: the parameters in the text of a statement.
 //!
 //! A placeholder is written `?`, `$1`, or with a name, `$name` or `:name`, in the same way throughout a
-//! script; all are converted to `$n`, counted from 1 ([`Places`]). A name is one parameter wherever it
-//! occurs, in all statements of a script; its case does not matter. For list parameters, see
+//! script; all are converted to `$n`, counted from 1 ([`Places`]). Each `?` is a parameter of its own, also
+//! in different statements of a script. A number or a name is one parameter wherever it occurs, in all
+//! statements of a script; the case of a name does not matter. For list parameters, see
 //! [`super::lists`].
 
 use super::place::position;
@@ -40,26 +41,29 @@ enum Writing {
 #[derive(Default)]
 pub(crate) struct Places {
     writing: Option<Writing>,
+    /// Number of `?` so far.
+    marks: usize,
     /// Names in lower case; the first is number 1.
     names: Vec<String>,
 }
 
 impl Places {
-    /// Numbers the placeholders of another statement. Returns the highest number in it.
+    /// Numbers the placeholders of another statement. Returns the highest number in it, which is 0 if it has
+    /// none.
     ///
     /// # Errors
     /// Input, if placeholders are written in several ways.
     pub(crate) fn number(&mut self, tokens: &mut Vec<TokenWithSpan>) -> Result<usize> {
         join_colons(tokens);
-        let (mut marks, mut highest) = (0, 0);
+        let mut highest = 0;
         for token in tokens.iter_mut() {
             let at = token.span.start;
             let Token::Placeholder(written) = &mut token.token else { continue };
             let rest = written.get(1..).unwrap_or_default();
             let (writing, number) = match rest.parse::<usize>() {
                 _ if rest.is_empty() => {
-                    marks += 1;
-                    (Writing::Marks, marks)
+                    self.marks += 1;
+                    (Writing::Marks, self.marks)
                 }
                 Ok(0) => {
                     return Err(Error::input("parameters are counted from 1").with_position(position(at)));
@@ -84,7 +88,7 @@ impl Places {
     }
 
     fn number_of(&mut self, name: &str) -> usize {
-        let name = name.to_lowercase();
+        let name = name.to_ascii_lowercase();
         let known = self.names.iter().position(|known| *known == name);
         known.unwrap_or_else(|| {
             self.names.push(name);
@@ -163,7 +167,9 @@ mod tests {
             ("SELECT $2 - $1 - $2", 2, vec![]),
             ("SELECT $b - $a - :B", 2, vec!["b", "a"]),
             ("SELECT $b; SELECT $a", 2, vec!["b", "a"]),
-            ("SELECT ?; SELECT ?", 1, vec![]),
+            ("SELECT ?; SELECT ?", 2, vec![]),
+            ("SELECT ?, ?; SELECT 1", 0, vec![]),
+            ("SELECT ?, ?; SELECT 1; SELECT ?", 3, vec![]),
             ("SELECT 'a:b', x::INTEGER, \":c\" FROM t", 0, vec![]),
             ("SELECT a[x:y], {'a':b} FROM t", 0, vec![]),
             ("SELECT x=:x, (:y)", 2, vec!["x", "y"]),

@@ -141,7 +141,7 @@ impl<'a> Words<'a> {
         match self.tokens.get(self.at).map(|token| &token.token) {
             Some(Token::Word(word)) => {
                 self.at += 1;
-                Ok(word.value.to_lowercase())
+                Ok(word.value.to_ascii_lowercase())
             }
             _ => Err(self.error("the name of a prepared statement")),
         }

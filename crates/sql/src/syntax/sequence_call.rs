@@ -3,7 +3,7 @@
 
 use super::object_name::in_schema;
 use datafusion_sql::sqlparser::ast;
-use entasis_vector::{Error, Result};
+use entasis_vector::{Error, Result, name};
 
 /// The function of a sequence that is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,7 +47,7 @@ pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
     let name = match list.args.as_slice() {
         [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => {
             match &value.value {
-                ast::Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
+                ast::Value::SingleQuotedString(name) => name,
                 _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
             }
         }
@@ -59,8 +59,10 @@ pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
         }
         args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
     };
-    Ok(match name.split_once('.') {
-        Some((schema, own)) => in_schema(schema, own),
-        None => name,
-    })
+    match name::parts(name).as_slice() {
+        [own] => Ok(name::joined(name::MAIN, own)),
+        [schema, own] => Ok(in_schema(schema, own)),
+        [database, schema, own] => Ok(name::in_database(database, &in_schema(schema, own))),
+        _ => Err(Error::input(format!("'{name}' is not the name of a sequence"))),
+    }
 }

@@ -4,7 +4,7 @@
 //! *mention* are known, and include all that they read: a column that no view mentions may change.
 
 use super::build::stored_expr;
-use super::object_name::table_name;
+use super::object_name::{bare, table_name};
 use super::parse::parse_query;
 use super::sequence_call::{Kind, named_sequence};
 use super::walk::Walk;
@@ -39,11 +39,11 @@ impl Visitor for Mentioned {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Identifier(name) => {
-                self.bare.insert(name.value.to_lowercase());
-                self.columns.insert(name.value.to_lowercase());
+                self.bare.insert(name.value.to_ascii_lowercase());
+                self.columns.insert(name.value.to_ascii_lowercase());
             }
             Expr::CompoundIdentifier(parts) => {
-                self.columns.extend(parts.last().map(|name| name.value.to_lowercase()));
+                self.columns.extend(parts.last().map(|name| name.value.to_ascii_lowercase()));
             }
             _ => {}
         }
@@ -80,7 +80,7 @@ impl Scopes {
         let with = query.with.iter();
         let ctes = with
             .flat_map(|with| &with.cte_tables)
-            .map(|cte| (&raw const *cte.query, cte.alias.name.value.to_lowercase()));
+            .map(|cte| (&raw const *cte.query, cte.alias.name.value.to_ascii_lowercase()));
         let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
         self.0.push(Scope { visible: Vec::new(), ctes: ctes.collect(), recursive });
     }
@@ -139,7 +139,7 @@ impl Visitor for Named {
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
         if let Ok(name) = table_name(relation)
-            && !(relation.0.len() == 1 && self.scopes.has(&name))
+            && !bare(relation).is_some_and(|own| self.scopes.has(&own))
         {
             self.objects.insert(name);
         }
@@ -177,7 +177,7 @@ impl Visitor for Called {
 /// The sequence that an expression itself calls, not expressions within it.
 fn called_sequence(expr: &Expr) -> Option<String> {
     match expr {
-        Expr::Function(function) if Kind::of(&function.name.to_string().to_lowercase()).is_some() => {
+        Expr::Function(function) if Kind::of(&function.name.to_string().to_ascii_lowercase()).is_some() => {
             named_sequence(function).ok()
         }
         _ => None,
@@ -201,10 +201,10 @@ pub(crate) fn read_columns(expr: &Expr, what: &str) -> Result<BTreeSet<String>> 
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
             match expr {
                 Expr::Identifier(name) => {
-                    self.columns.insert(name.value.to_lowercase());
+                    self.columns.insert(name.value.to_ascii_lowercase());
                 }
                 Expr::CompoundIdentifier(parts) => {
-                    self.columns.extend(parts.last().map(|name| name.value.to_lowercase()));
+                    self.columns.extend(parts.last().map(|name| name.value.to_ascii_lowercase()));
                 }
                 Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
                     return ControlFlow::Break(Error::input(format!("{} has no parameters", self.what)));

@@ -120,7 +120,7 @@ impl Ast {
 
 /// The parts of a name in lower case, if it consists only of identifiers.
 fn parts_of(name: &ObjectName) -> Option<Vec<String>> {
-    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
+    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_ascii_lowercase())).collect()
 }
 
 /// The name of the table, as it was written.

@@ -198,7 +198,7 @@ fn decimal(precision: u64, scale: i64) -> Result<DataType> {
             Ok(DataType::Decimal { precision, scale })
         }
         _ => Err(Error::input(format!(
-            "DECIMAL({precision}, {scale}) is no type: a decimal has 1 to 38 digits, of which at most all are decimals"
+            "DECIMAL({precision}, {scale}) is not a type: a decimal has 1 to 38 digits, of which at most all are decimals"
         ))),
     }
 }

@@ -373,19 +373,11 @@ fn other_words(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// `FROM t WHERE …` without a `SELECT` selects all columns, which the parser needs to be written.
+/// `FROM t WHERE …` without a `SELECT` selects all columns, which the parser needs to be written, wherever a
+/// query may begin.
 fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
-    let is = |token: &TokenWithSpan, words: &[Keyword]| words.contains(&keyword(Some(token)));
-    let starts = |tokens: &[TokenWithSpan], i: usize| match i.checked_sub(1).map(|before| &tokens[before]) {
-        None => true,
-        Some(before) => {
-            before.token == Token::LParen
-                || is(before, &[Keyword::EXPLAIN, Keyword::ANALYZE, Keyword::DESCRIBE, Keyword::DESC])
-                || matches!(&before.token, Token::Word(word) if word.value.eq_ignore_ascii_case("summarize"))
-        }
-    };
     for i in (0..tokens.len()).rev() {
-        if !is(&tokens[i], &[Keyword::FROM]) || !starts(tokens, i) {
+        if keyword(tokens.get(i)) != Keyword::FROM || !begins_a_query(tokens, i) {
             continue;
         }
         let mut level = 0usize;
@@ -395,7 +387,12 @@ fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
                 Token::LParen => level += 1,
                 Token::RParen if level == 0 => break,
                 Token::RParen => level -= 1,
-                _ => said |= level == 0 && is(token, &[Keyword::SELECT]),
+                _ if level > 0 => {}
+                _ => match keyword(Some(token)) {
+                    // Another query follows.
+                    Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT => break,
+                    word => said |= word == Keyword::SELECT,
+                },
             }
         }
         if !said {
@@ -404,6 +401,69 @@ fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
             tokens.splice(i..i, added.map(|token| TokenWithSpan { token, span }));
         }
     }
+}
+
+/// True if the `FROM` at `i` begins a query, by what is before it.
+fn begins_a_query(tokens: &[TokenWithSpan], i: usize) -> bool {
+    let Some(before) = i.checked_sub(1) else { return true };
+    let word = |at: usize| keyword(tokens.get(at));
+    let is = |at: usize, name: &str| is_word(tokens.get(at), name);
+    match &tokens[before].token {
+        Token::LParen => true,
+        Token::RParen => {
+            let Some(open) = opening(tokens, before).filter(|open| *open > 0) else { return false };
+            match word(open - 1) {
+                // A query of a WITH, or the options of EXPLAIN.
+                Keyword::AS | Keyword::MATERIALIZED | Keyword::EXPLAIN | Keyword::ANALYZE => true,
+                _ => is_inserted_into(tokens, open),
+            }
+        }
+        Token::Word(_) => match word(before) {
+            Keyword::EXPLAIN | Keyword::ANALYZE | Keyword::DESCRIBE | Keyword::DESC => true,
+            // It may also be the name of a column.
+            Keyword::VERBOSE => {
+                let at = before.checked_sub(1);
+                at.is_some_and(|at| matches!(word(at), Keyword::EXPLAIN | Keyword::ANALYZE))
+            }
+            // Of CREATE TABLE and CREATE VIEW.
+            Keyword::AS | Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::ALL => true,
+            // IS DISTINCT FROM compares.
+            Keyword::DISTINCT => before
+                .checked_sub(1)
+                .is_some_and(|at| matches!(word(at), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT)),
+            Keyword::NAME => before.checked_sub(1).is_some_and(|at| word(at) == Keyword::BY),
+            _ => is(before, "summarize") || is_inserted_into(tokens, i),
+        },
+        _ => false,
+    }
+}
+
+/// True if `INSERT INTO name` is before `end`.
+fn is_inserted_into(tokens: &[TokenWithSpan], end: usize) -> bool {
+    let is_name = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => {
+            word.quote_style.is_some() || !matches!(word.keyword, Keyword::INTO | Keyword::SELECT)
+        }
+        Token::Period => true,
+        _ => false,
+    };
+    let names = tokens[..end].iter().rev().take_while(|token| is_name(token)).count();
+    let Some(into) = (end - names).checked_sub(1).filter(|_| names > 0) else { return false };
+    keyword(tokens.get(into)) == Keyword::INTO
+        && tokens[..into].iter().rev().take(3).any(|token| keyword(Some(token)) == Keyword::INSERT)
+}
+
+/// The bracket that the one at `close` closes.
+fn opening(tokens: &[TokenWithSpan], close: usize) -> Option<usize> {
+    let mut level = 0usize;
+    (0..=close).rev().find(|&at| {
+        match tokens[at].token {
+            Token::RParen => level += 1,
+            Token::LParen => level -= 1,
+            _ => {}
+        }
+        level == 0
+    })
 }
 
 /// `FROM (DESCRIBE …)`: the parser allows only queries there, so the text becomes the argument of a function.

@@ -660,7 +660,7 @@ fn statements_say_what_is_to_be_done() {
     assert!(
         matches!(next(), Statement::CreateView { sql, or_replace: true, .. } if sql == "SELECT a FROM t")
     );
-    assert!(matches!(next(), Statement::ShowTables { of: None }));
+    assert!(matches!(next(), Statement::ShowTables { of: None, .. }));
     assert!(matches!(next(), Statement::Set { name, value: Value::Integer(4) } if name == "threads"));
     assert!(matches!(next(), Statement::Reset { name } if name == "threads"));
     let Statement::CopyTo { options, .. } = next() else { panic!() };

@@ -7,6 +7,8 @@
 //!   fail. Operations are the writes, changes of length and syncs of all its files, in order.
 //! - It **shows**, before each operation, what would be on it if it stopped ([`FaultyDisk::at_each`]): one
 //!   run of a workload tests as many crashes as it has operations.
+//! - It **excludes**, if told so ([`FaultyDisk::exclude`]), as a system does: a file that was opened again
+//!   cannot be locked until those who have locked it have closed it.
 //! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A refused sync forgets: on
 //!   the disk, what was not synced is as after a crash; in memory it is as written; and later syncs do not
 //!   write it.
@@ -36,11 +38,25 @@ pub enum Operation {
 #[derive(Debug, Clone)]
 pub struct FaultyDisk(Arc<Mutex<Disk>>);
 
-/// A file of a [`FaultyDisk`].
+/// A file of a [`FaultyDisk`]. Copies are one opening of it.
 #[derive(Debug, Clone)]
 pub struct FaultyBackend {
     disk: FaultyDisk,
     name: String,
+    opening: Arc<Opening>,
+}
+
+/// An opening of a file, which has its lock until it is dropped.
+#[derive(Debug)]
+struct Opening {
+    disk: FaultyDisk,
+    number: u64,
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.disk.lock().locks.retain(|_, holder| *holder != self.number);
+    }
 }
 
 /// Receives what would be on the disk.
@@ -51,11 +67,17 @@ struct Disk {
     files: BTreeMap<String, Image>,
     /// Writes, changes of length and syncs so far.
     operations: u64,
+    /// Bytes given to writes so far.
+    written: u64,
     stop_at: Option<u64>,
     /// For each operation, how often it was done and which one is refused.
     done: [u64; 3],
     refusals: Vec<(Operation, u64, io::ErrorKind)>,
     observer: Option<Observer>,
+    /// Openings of files so far; the one that holds the lock of a file, by its name; whether locks count.
+    openings: u64,
+    locks: BTreeMap<String, u64>,
+    excludes: bool,
 }
 
 impl fmt::Debug for Disk {
@@ -132,11 +154,21 @@ impl Disk {
             random,
             files: BTreeMap::new(),
             operations: 0,
+            written: 0,
             stop_at: None,
             done: [0; 3],
             refusals: Vec::new(),
             observer: None,
+            openings: 0,
+            locks: BTreeMap::new(),
+            excludes: false,
         }
+    }
+
+    /// The same files on a disk of its own, without faults.
+    fn copy(&mut self) -> Disk {
+        let random = Disk::below(&mut self.random, u64::MAX) | 1;
+        Disk { files: self.files.clone(), ..Disk::new(random) }
     }
 
     fn crash(&mut self) {
@@ -144,8 +176,14 @@ impl Disk {
             image.settle(&mut |bound| Disk::below(&mut self.random, bound));
             image.now.clone_from(&image.synced);
         }
+        self.begin_anew();
+    }
+
+    /// Without faults and locks, as nobody is left who could have some.
+    fn begin_anew(&mut self) {
         (self.stop_at, self.operations) = (None, 0);
         self.refusals.clear();
+        self.locks.clear();
     }
 
     fn below(random: &mut u64, bound: u64) -> u64 {
@@ -160,8 +198,7 @@ impl Disk {
         if operation != Operation::Read {
             self.operations += 1;
             if let Some(mut observer) = self.observer.take() {
-                let random = Disk::below(&mut self.random, u64::MAX) | 1;
-                let mut stopped = Disk { files: self.files.clone(), ..Disk::new(random) };
+                let mut stopped = self.copy();
                 stopped.crash();
                 observer(FaultyDisk(Arc::new(Mutex::new(stopped))));
                 self.observer = Some(observer);
@@ -192,13 +229,26 @@ impl FaultyDisk {
 
     /// A file, which is empty if it is not there.
     pub fn file(&self, name: &str) -> FaultyBackend {
-        self.lock().files.entry(name.to_owned()).or_default();
-        FaultyBackend { disk: self.clone(), name: name.to_owned() }
+        let mut disk = self.lock();
+        disk.files.entry(name.to_owned()).or_default();
+        disk.openings += 1;
+        let opening = Arc::new(Opening { disk: self.clone(), number: disk.openings });
+        FaultyBackend { disk: self.clone(), name: name.to_owned(), opening }
+    }
+
+    /// From now on locks of its files count.
+    pub fn exclude(&self) {
+        self.lock().excludes = true;
     }
 
     /// Writes, changes of length and syncs so far.
     pub fn operations(&self) -> u64 {
         self.lock().operations
+    }
+
+    /// Bytes that were given to writes so far.
+    pub fn written(&self) -> u64 {
+        self.lock().written
     }
 
     /// Stops at the operation of this number, from 1 on.
@@ -216,14 +266,18 @@ impl FaultyDisk {
     /// The process stops and starts again: everything that was written is there, and may still be lost. All
     /// faults are cleared.
     pub fn restart(&self) {
-        let mut disk = self.lock();
-        (disk.stop_at, disk.operations) = (None, 0);
-        disk.refusals.clear();
+        self.lock().begin_anew();
     }
 
     /// The machine stops and starts again: what was not synced is there, or not. All faults are cleared.
     pub fn crash(&self) {
         self.lock().crash();
+    }
+
+    /// A copy of it as another process would find it if those that use it were killed now: they may go on,
+    /// and change nothing there.
+    pub fn copy(&self) -> FaultyDisk {
+        FaultyDisk(Arc::new(Mutex::new(self.lock().copy())))
     }
 
     /// From now on, before each operation, calls `observe` with what would be on the disk if it stopped.
@@ -268,6 +322,7 @@ impl Backend for FaultyBackend {
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk.lock();
         let begun = disk.begin(Operation::Write);
+        disk.written += bytes.len() as u64;
         let image = self.image(&mut disk);
         if begun.is_ok() {
             write_to(&mut image.now, offset, bytes);
@@ -311,14 +366,41 @@ impl Backend for FaultyBackend {
         begun
     }
 
-    fn lock(&self, _: Lock) -> io::Result<bool> {
-        Ok(true)
+    fn lock(&self, lock: Lock) -> io::Result<bool> {
+        let mut disk = self.disk.lock();
+        let holder = disk.locks.get(&self.name).copied();
+        let is_free = !disk.excludes || holder.is_none_or(|holder| holder == self.opening.number);
+        if is_free && lock == Lock::Exclusive {
+            disk.locks.insert(self.name.clone(), self.opening.number);
+        }
+        Ok(is_free)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_locked_by_one_opening() {
+        let disk = FaultyDisk::new(1);
+        let (one, other) = (disk.file("data"), disk.file("data"));
+        assert!([&one, &other].into_iter().all(|file| file.lock(Lock::Exclusive).expect("no faults")));
+        disk.restart();
+        disk.exclude();
+        assert!(
+            one.lock(Lock::Exclusive).expect("no faults") && one.lock(Lock::Exclusive).expect("no faults")
+        );
+        assert!(
+            !other.lock(Lock::Exclusive).expect("no faults") && !other.lock(Lock::Shared).expect("no faults")
+        );
+        assert!(disk.file("log").lock(Lock::Exclusive).expect("no faults"));
+        let copy = one.clone();
+        drop(one);
+        assert!(!other.lock(Lock::Exclusive).expect("no faults"));
+        drop(copy);
+        assert!(other.lock(Lock::Exclusive).expect("no faults"));
+    }
 
     #[test]
     fn what_was_synced_stays_and_the_rest_is_torn() {

@@ -1,21 +1,41 @@
 //! A file of the operating system.
 //!
 //! The lock belongs to the open file (`flock`): it ends when the file is closed, and so with its process,
-//! however that ends. A [`FileId`] identifies a file, whatever becomes of its name. A file that must appear
-//! as a whole or not at all is made under another name first ([`create_file`], [`put_file`]).
+//! however that ends; children that the process has forked do not have it ([`super::process`]). Nor may they
+//! use the open file: everything is refused there.
+//!
+//! A [`FileId`] identifies a file, whatever becomes of its name.
+//!
+//! **Nothing of others is written over.** A name is taken by creating a file that was not there (`O_EXCL`),
+//! or by renaming a file over one that is known to be one's own, or to be meant ([`Put`]). A file that must
+//! appear as a whole or not at all is written under another name first ([`Scratch`]), which nobody has.
 
+use super::process::{HeldFile, Process};
 use super::{Backend, Lock};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Symbolic links that lead to one file at the most.
+const LINKS: usize = 40;
+/// Names that are tried for a file beside another.
+const NAMES: usize = 100;
 
 /// See the module.
 #[derive(Debug)]
 pub struct FileBackend {
+    /// Present if the file is locked. Dropped before the file is closed.
+    held: Mutex<Option<HeldFile>>,
     file: File,
     name: String,
+    /// The process that opened it.
+    process: Process,
+    /// It is not used any more, and its lock is free.
+    is_released: AtomicBool,
 }
 
 /// Identifies a file: no other file has the same id while this one is open, whatever happens to its name.
@@ -37,118 +57,341 @@ impl FileId {
     /// Those of the operating system.
     pub fn of(path: &Path) -> io::Result<Option<FileId>> {
         match std::fs::metadata(path) {
-            Ok(metadata) => Ok(Some(FileId::new(metadata.dev(), metadata.ino()))),
+            Ok(metadata) => Ok(Some(FileId::from(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
+impl From<&Metadata> for FileId {
+    fn from(metadata: &Metadata) -> FileId {
+        FileId::new(metadata.dev(), metadata.ino())
+    }
+}
+
+/// A file and when it was last written: equal as long as nobody writes to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    id: FileId,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
 impl FileBackend {
+    /// Opens a file that exists.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn open(path: &Path, write: bool) -> io::Result<FileBackend> {
+        FileBackend::with(path, OpenOptions::new().read(true).write(write))
+    }
+
+    /// Creates a file that does not exist.
+    ///
+    /// # Errors
+    /// Those of the operating system: `AlreadyExists`, if the name is taken.
+    pub fn create(path: &Path) -> io::Result<FileBackend> {
+        FileBackend::with(path, OpenOptions::new().read(true).write(true).create_new(true))
+    }
+
+    fn with(path: &Path, options: &OpenOptions) -> io::Result<FileBackend> {
+        Ok(FileBackend {
+            held: Mutex::default(),
+            file: options.open(path)?,
+            name: path.display().to_string(),
+            process: Process::current(),
+            is_released: AtomicBool::new(false),
+        })
+    }
+
+    /// The same file under the name that errors are to call it by.
+    #[must_use]
+    pub fn called(mut self, path: &Path) -> FileBackend {
+        self.name = path.display().to_string();
+        self
+    }
+
     /// The id of the file.
     ///
     /// # Errors
     /// Those of the operating system.
     pub fn id(&self) -> io::Result<FileId> {
-        let metadata = self.file.metadata()?;
-        Ok(FileId::new(metadata.dev(), metadata.ino()))
+        Ok(FileId::from(&self.file.metadata()?))
     }
 
-    /// Opens a file, and creates an empty one if there is none and it is opened for writing.
+    /// The file as it is now.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn open(path: &Path, write: bool) -> io::Result<FileBackend> {
-        let file = OpenOptions::new().read(true).write(write).create(write).truncate(false).open(path)?;
-        Ok(FileBackend { file, name: path.display().to_string() })
+    pub fn stamp(&self) -> io::Result<FileStamp> {
+        let metadata = self.file.metadata()?;
+        Ok(FileStamp {
+            id: FileId::from(&metadata),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
+    /// The number of names that the file has: none, if it was removed.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn names(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.nlink())
+    }
+
+    /// Gives up the lock, though the file may stay open. It cannot be read or written any more.
+    pub fn release(&self) {
+        // In a forked process the lock is its parent's.
+        if !self.is_released.swap(true, Ordering::AcqRel) && self.process.is_current() {
+            let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if held.is_some() {
+                // Nothing better can be done about a failure than to close the file, which ends the lock too.
+                let _ = self.file.unlock();
+            }
+        }
+    }
+
+    /// An error, if the file must not be used: in a forked process, or when it was released.
+    fn may_be_used(&self) -> io::Result<()> {
+        if !self.process.is_current() {
+            let what = format!("it was opened by process {}, which has forked this one", self.process.id());
+            return Err(io::Error::other(what));
+        }
+        match self.is_released.load(Ordering::Acquire) {
+            true => Err(io::Error::other("it was closed")),
+            false => Ok(()),
+        }
     }
 }
 
-/// Creates a file that appears under its name once `fill` has returned and everything that it wrote is
-/// durable. `None` if the name is taken.
-///
-/// If several try at once, one creates it; the others find the temporary file locked.
+impl Drop for FileBackend {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// The absolute path of a file without symbolic links. The file itself may be missing.
 ///
 /// # Errors
-/// Those of the operating system and of `fill`; `ResourceBusy` if another process is creating it. The name is
-/// free then, as before.
+/// Those of the operating system.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match std::fs::canonicalize(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let directory = directory(&path);
+        match (std::fs::read_link(&path), path.file_name()) {
+            // A link to a file that is missing.
+            (Ok(target), _) => path = directory.join(target),
+            (Err(_), Some(name)) => return Ok(std::fs::canonicalize(directory)?.join(name)),
+            (Err(error), None) => return Err(error),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A new file beside another one, which is to take that one's name. Removed if it does not.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    file: Arc<FileBackend>,
+    has_moved: bool,
+}
+
+impl Scratch {
+    /// A new file beside a path, under a name that was free: `x.new`, or `x.new-` and a random number.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn beside(path: &Path) -> io::Result<Scratch> {
+        for attempt in 0..NAMES {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".new");
+            if attempt > 0 {
+                let random = RandomState::new().hash_one(std::process::id());
+                name.push(format!("-{random:016x}"));
+            }
+            let own = PathBuf::from(name);
+            match FileBackend::create(&own) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => {
+                    let file = Arc::new(made?.called(path));
+                    return Ok(Scratch { path: own, file, has_moved: false });
+                }
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "no name is free for a file beside it"))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<FileBackend> {
+        &self.file
+    }
+
+    /// Renames the file over another one, when everything that was written is durable. Its new name is
+    /// durable with its directory.
+    fn take_name(&mut self, path: &Path) -> io::Result<()> {
+        self.file.file.sync_all()?;
+        std::fs::rename(&self.path, path)?;
+        self.has_moved = true;
+        Ok(())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.has_moved && self.file.process.is_current() {
+            let _ = remove_own(&self.path, &self.file);
+        }
+    }
+}
+
+/// Removes the name of a file, if the name is still that file's. False if it is not.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn remove_own(path: &Path, file: &FileBackend) -> io::Result<bool> {
+    // A symbolic link of this name is not the file.
+    let is_own = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => FileId::from(&metadata) == file.id()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error),
+    };
+    if is_own {
+        std::fs::remove_file(path)?;
+    }
+    Ok(is_own)
+}
+
+/// Creates a file that has its contents from the beginning on, and locks it: what `fill` has written is
+/// durable when this returns, and so is the name. `None` if the name is taken.
+///
+/// The name is taken by an empty file, which the one that `fill` has written then replaces. If the machine
+/// stops in between, an empty file is there.
+///
+/// # Errors
+/// Those of the operating system and of `fill`. The name is free then, as before.
 pub fn create_file<E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&FileBackend) -> Result<(), E>,
-) -> Result<Option<FileBackend>, E> {
-    let other = beside(path);
-    let backend = FileBackend { name: path.display().to_string(), ..FileBackend::open(&other, true)? };
-    if !backend.lock(Lock::Exclusive)? {
-        return Err(io::Error::from(io::ErrorKind::ResourceBusy).into());
-    }
-    if path.try_exists()? {
-        std::fs::remove_file(&other)?;
+) -> Result<Option<Arc<FileBackend>>, E> {
+    let empty = match FileBackend::create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        made => made?,
+    };
+    // Another process may have found it before it is locked, and fills it.
+    if !empty.lock(Lock::Exclusive)? {
         return Ok(None);
     }
-    backend.set_len(0)?;
-    fill(&backend)?;
-    backend.file.sync_all()?;
-    std::fs::rename(&other, path)?;
-    // The name is durable once its directory is.
-    sync_directory(path)?;
-    Ok(Some(backend))
+    fill_empty(path, &empty, fill).map(Some).inspect_err(|_| _ = remove_own(path, &empty))
 }
 
-/// Creates a file that takes a name once `fill` has returned and everything that it wrote is durable; if
-/// `replaces`, also the name of another file, which stays open where it is open. False, and nothing is done,
-/// if the name is taken otherwise.
+/// Replaces an empty file, which is locked, by one that has contents, and locks that.
 ///
 /// # Errors
-/// Those of the operating system and of `fill`; `ResourceBusy` if another process is creating it. The name is
-/// what it was then.
-pub fn put_file<E: From<io::Error>>(
+/// Those of the operating system and of `fill`. The file is empty then, as before.
+pub fn fill_empty<E: From<io::Error>>(
     path: &Path,
-    replaces: bool,
-    fill: impl FnOnce(Arc<FileBackend>) -> Result<(), E>,
-) -> Result<bool, E> {
-    let other = beside(path);
-    let opened = FileBackend::open(&other, true)?;
-    let backend = Arc::new(FileBackend { name: path.display().to_string(), ..opened });
-    if !backend.lock(Lock::Exclusive)? {
+    empty: &FileBackend,
+    fill: impl FnOnce(&FileBackend) -> Result<(), E>,
+) -> Result<Arc<FileBackend>, E> {
+    let mut scratch = Scratch::beside(path)?;
+    let file = scratch.file.clone();
+    file.file.set_permissions(empty.file.metadata()?.permissions())?;
+    if !file.lock(Lock::Exclusive)? {
         return Err(io::Error::from(io::ErrorKind::ResourceBusy).into());
     }
-    let is_taken = || Ok::<bool, io::Error>(!replaces && path.try_exists()?);
-    let put = || {
-        if is_taken()? {
-            return Ok(false);
-        }
-        backend.set_len(0)?;
-        fill(backend.clone())?;
-        backend.file.sync_all()?;
-        if is_taken()? {
-            return Ok(false);
-        }
-        std::fs::rename(&other, path)?;
-        sync_directory(path)?;
-        Ok(true)
-    };
-    let put: Result<bool, E> = put();
-    if !matches!(put, Ok(true)) {
-        // Nobody uses the file; nothing better can be done about a failure here.
-        let _ = std::fs::remove_file(&other);
+    fill(&file)?;
+    if FileId::of(path)? != Some(empty.id()?) || empty.length()? > 0 {
+        return Err(io::Error::other("another file has taken its name").into());
     }
-    put
+    scratch.take_name(path)?;
+    sync_directory(path)?;
+    Ok(file)
 }
 
-/// The name that a file has before it takes its own.
-fn beside(path: &Path) -> PathBuf {
-    let mut other = path.as_os_str().to_owned();
-    other.push(".new");
-    PathBuf::from(other)
+/// What became of a file that was to take a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// It has the name.
+    Done,
+    /// The name is another file's.
+    Taken,
+    /// The file that was to be replaced is locked.
+    Locked,
+    /// The file that was to be replaced has changed meanwhile, or is not there any more.
+    Changed,
 }
 
-/// Returns when the name of a new file is durable, which takes a sync of its directory.
+/// Creates a file that takes a name once `fill` has returned and everything that it wrote is durable: a free
+/// name, or that of the file that is to be replaced, if it is as it was when its stamp was taken, and nobody
+/// has locked it. It is locked from then on until `afterwards` has returned, and the new file is in its
+/// place. If the outcome is not [`Put::Done`], the name is what it was.
+///
+/// # Errors
+/// Those of the operating system, of `fill` and of `afterwards`.
+pub fn put_file<E: From<io::Error>>(
+    path: &Path,
+    replaced: Option<FileStamp>,
+    fill: impl FnOnce(Arc<FileBackend>) -> Result<(), E>,
+    afterwards: impl FnOnce() -> Result<(), E>,
+) -> Result<Put, E> {
+    let mut scratch = Scratch::beside(path)?;
+    if !scratch.file.lock(Lock::Exclusive)? {
+        return Err(io::Error::from(io::ErrorKind::ResourceBusy).into());
+    }
+    fill(scratch.file.clone())?;
+    // Held to the end.
+    let _before = match replaced {
+        Some(stamp) => {
+            let before = match FileBackend::open(path, false) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Put::Changed),
+                opened => opened?,
+            };
+            if !before.lock(Lock::Exclusive)? {
+                return Ok(Put::Locked);
+            }
+            if before.stamp()? != stamp || FileId::of(path)? != Some(stamp.id) {
+                return Ok(Put::Changed);
+            }
+            scratch.take_name(path)?;
+            before
+        }
+        None => {
+            let empty = match FileBackend::create(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Put::Taken),
+                made => made?,
+            };
+            // Whoever has found it already makes a database of it.
+            if !empty.lock(Lock::Exclusive)? || FileId::of(path)? != Some(empty.id()?) {
+                return Ok(Put::Taken);
+            }
+            let taken = scratch.take_name(path);
+            taken.inspect_err(|_| _ = remove_own(path, &empty))?;
+            empty
+        }
+    };
+    sync_directory(path)?;
+    afterwards()?;
+    Ok(Put::Done)
+}
+
+/// Returns when the names in the directory of a file are durable.
 ///
 /// # Errors
 /// Those of the operating system.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
+    File::open(directory(path))?.sync_all()
 }
 
 impl Backend for FileBackend {
@@ -157,33 +400,44 @@ impl Backend for FileBackend {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.may_be_used()?;
         self.file.read_exact_at(out, offset)
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.may_be_used()?;
         self.file.write_all_at(bytes, offset)
     }
 
     fn length(&self) -> io::Result<u64> {
+        self.may_be_used()?;
         Ok(self.file.metadata()?.len())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.may_be_used()?;
         self.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.may_be_used()?;
         // What this does not sync, the file's times, nobody looks at.
         self.file.sync_data()
     }
 
     fn lock(&self, lock: Lock) -> io::Result<bool> {
+        self.may_be_used()?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = held.take().unwrap_or_else(|| HeldFile::new(&self.file));
         let taken = match lock {
             Lock::Exclusive => self.file.try_lock(),
             Lock::Shared => self.file.try_lock_shared(),
         };
         match taken {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                *held = Some(own);
+                Ok(true)
+            }
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -203,6 +457,7 @@ mod tests {
     #[test]
     fn locks_keep_others_out() {
         let path = directory("locks").join("data");
+        drop(FileBackend::create(&path).expect("a file for the test"));
         let open = || FileBackend::open(&path, true).expect("a file for the test");
         let (first, second, third) = (open(), open(), open());
         assert!(first.lock(Lock::Exclusive).expect("locks work"));
@@ -212,7 +467,22 @@ mod tests {
         assert!(second.lock(Lock::Shared).expect("locks work"));
         assert!(third.lock(Lock::Shared).expect("locks work"));
         assert!(!third.lock(Lock::Exclusive).expect("locks work"));
+        second.release();
+        assert!(third.lock(Lock::Exclusive).expect("locks work"), "a released file may stay open");
+        assert!(second.write(0, b"x").is_err() && second.lock(Lock::Shared).is_err());
         std::fs::remove_dir_all(path.parent().expect("it has one")).expect("the test's directory");
+    }
+
+    /// Names and contents of a directory.
+    fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(directory).expect("it is there").map(|entry| {
+            let entry = entry.expect("it is there");
+            let bytes = std::fs::read(entry.path()).expect("a file");
+            (entry.file_name().to_string_lossy().into_owned(), bytes)
+        });
+        let mut all: Vec<_> = entries.collect();
+        all.sort();
+        all
     }
 
     #[test]
@@ -234,18 +504,113 @@ mod tests {
         );
         drop(made);
         assert!(create_file(&path, |_| Ok::<(), io::Error>(())).expect("nothing fails").is_none());
-        assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1);
-        let put = |replaces, text: &'static [u8]| put_file(&path, replaces, |file| file.write(0, text));
-        assert!(!put(false, b"other").expect("nothing fails"));
-        let fails = put_file(&path, true, |file| {
-            file.write(0, b"half of it")?;
-            Err(io::Error::other("the machine stops"))
-        });
+        let put = |replaced, text: &'static [u8]| {
+            put_file(&path, replaced, |file| file.write(0, text), || Ok::<(), io::Error>(()))
+        };
+        let stamp = || FileBackend::open(&path, false).and_then(|file| file.stamp()).expect("it is there");
+        assert_eq!(put(None, b"other").expect("nothing fails"), Put::Taken);
+        let fails = put_file(
+            &path,
+            Some(stamp()),
+            |file| {
+                file.write(0, b"half of it")?;
+                Err(io::Error::other("the machine stops"))
+            },
+            || Ok(()),
+        );
         assert!(fails.is_err());
-        assert_eq!(std::fs::read(&path).expect("it is there"), b"all");
-        assert!(put(true, b"new").expect("nothing fails"));
-        assert_eq!(std::fs::read(&path).expect("it is there"), b"new");
-        assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1);
+        assert_eq!(contents(&directory), [("data".to_owned(), b"all".to_vec())]);
+        assert_eq!(put(Some(stamp()), b"new").expect("nothing fails"), Put::Done);
+        assert_eq!(contents(&directory), [("data".to_owned(), b"new".to_vec())]);
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
+    }
+
+    #[test]
+    fn what_changes_meanwhile_is_not_replaced() {
+        let directory = directory("meanwhile");
+        let path = directory.join("data");
+        let write = |text: &str| std::fs::write(&path, text).expect("a file for the test");
+        write("old");
+        let stamp = FileBackend::open(&path, false).and_then(|file| file.stamp()).expect("it is there");
+        let put = |meanwhile: &dyn Fn()| {
+            let fill = |file: Arc<FileBackend>| {
+                meanwhile();
+                file.write(0, b"new")
+            };
+            put_file(&path, Some(stamp), fill, || Ok::<(), io::Error>(())).expect("nothing fails")
+        };
+        let holder = FileBackend::open(&path, true).expect("it is there");
+        let lock = || assert!(holder.lock(Lock::Exclusive).expect("locks work"));
+        assert_eq!(put(&lock), Put::Locked);
+        drop(holder);
+        assert_eq!(put(&|| write("longer")), Put::Changed);
+        let other = directory.join("other");
+        let replace = || {
+            std::fs::write(&other, "another").expect("a file for the test");
+            std::fs::rename(&other, &path).expect("a file for the test");
+        };
+        assert_eq!(put(&replace), Put::Changed);
+        assert_eq!(contents(&directory), [("data".to_owned(), b"another".to_vec())]);
+        assert_eq!(put(&|| std::fs::remove_file(&path).expect("it is there")), Put::Changed);
+        assert_eq!(contents(&directory), []);
+        let take = |_| {
+            write("taken");
+            Ok::<(), io::Error>(())
+        };
+        let put = put_file(&path, None, take, || Ok(())).expect("nothing fails");
+        assert_eq!((put, contents(&directory)), (Put::Taken, vec![("data".to_owned(), b"taken".to_vec())]));
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
+    }
+
+    #[test]
+    fn files_of_others_stay() {
+        let directory = directory("others");
+        let path = directory.join("data");
+        let others = ["data.new", "data.new-1", "data.wal"].map(|name| directory.join(name));
+        others.iter().for_each(|other| std::fs::write(other, "precious").expect("a file for the test"));
+        let made = create_file(&path, |file| file.write(0, b"all")).expect("nothing fails");
+        assert!(made.is_some());
+        drop(made);
+        let empty = directory.join("empty");
+        std::fs::write(&empty, "").expect("a file for the test");
+        let file = FileBackend::open(&empty, true).expect("it is there");
+        assert!(file.lock(Lock::Exclusive).expect("locks work"));
+        drop(fill_empty(&empty, &file, |file| file.write(0, b"all")).expect("nothing fails"));
+        let file = FileBackend::open(&others[2], true).expect("it is there");
+        assert!(!remove_own(&path, &file).expect("nothing fails"));
+        assert!(!remove_own(&directory.join("none"), &file).expect("nothing fails"));
+        let expected = |name: &str| if name.starts_with("data.") { "precious" } else { "all" };
+        for (name, bytes) in contents(&directory) {
+            assert_eq!(bytes, expected(&name).as_bytes(), "{name}");
+        }
+        assert_eq!(contents(&directory).len(), 5);
+        assert!(remove_own(&others[2], &file).expect("nothing fails"));
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
+    }
+
+    #[test]
+    fn links_lead_to_one_path() {
+        use std::os::unix::fs::symlink;
+        let directory = directory("links").canonicalize().expect("it is there");
+        let data = directory.join("data");
+        for (link, target) in [("relative", "data"), ("second", "relative"), ("absolute", "/no/such")] {
+            symlink(target, directory.join(link)).expect("a link for the test");
+        }
+        symlink("loop", directory.join("loop")).expect("a link for the test");
+        for exists in [false, true] {
+            if exists {
+                std::fs::write(&data, "x").expect("a file for the test");
+            }
+            for name in ["data", "relative", "second", "./second", "../links-"] {
+                let path = match name.starts_with("..") {
+                    true => directory.join(format!("../{}/data", directory.file_name().unwrap().display())),
+                    false => directory.join(name),
+                };
+                assert_eq!(canonical(&path).expect("it has a path"), data);
+            }
+            assert!(canonical(&directory.join("absolute")).is_err(), "its directory is missing");
+            assert!(canonical(&directory.join("loop")).is_err());
+        }
         std::fs::remove_dir_all(&directory).expect("the test's directory");
     }
 }

@@ -18,10 +18,15 @@ pub(crate) mod bytes;
 mod faulty;
 mod file;
 mod memory;
+mod process;
 
 pub use faulty::{FaultyBackend, FaultyDisk, Operation};
-pub use file::{FileBackend, FileId, create_file, put_file, sync_directory};
+pub use file::{
+    FileBackend, FileId, FileStamp, Put, Scratch, canonical, create_file, fill_empty, put_file, remove_own,
+    sync_directory,
+};
 pub use memory::MemoryBackend;
+pub use process::Process;
 
 use entasis_vector::{Error, ErrorKind};
 use std::fmt::Debug;
@@ -142,7 +147,7 @@ mod tests {
             behaves(&MemoryBackend::new("memory"), seed);
             behaves(&FaultyDisk::new(seed).file("data"), seed);
             let path = directory.join(format!("{seed}"));
-            behaves(&FileBackend::open(&path, true).expect("a file for the test"), seed);
+            behaves(&FileBackend::create(&path).expect("a file for the test"), seed);
         }
         std::fs::remove_dir_all(&directory).expect("the test's directory");
     }

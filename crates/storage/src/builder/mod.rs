@@ -33,6 +33,15 @@ pub(crate) trait ColumnBuilder: Send {
     /// # Errors
     /// Resource, if the strings of one block exceed 4 GiB.
     fn append(&mut self, vector: &Vector, positions: Option<&[u16]>, rows: Range<usize>) -> Result<()>;
+    /// Adds the slots of a slice: slot s is at position `positions[s]` of `vector`. Slots that are not `live`
+    /// hold no row: their positions are those of rows beside them, whose values widen no bounds.
+    ///
+    /// # Errors
+    /// Those of [`ColumnBuilder::append`].
+    fn append_slice(&mut self, vector: &Vector, positions: &[u16], live: &[u64]) -> Result<()> {
+        let _ = live;
+        self.append(vector, Some(positions), 0..positions.len())
+    }
     /// Ends the row group: all blocks, full but for the last. The builder is empty again.
     fn finish(&mut self) -> Vec<Block>;
     /// The sketch of all values since it was last taken.
@@ -137,7 +146,8 @@ impl GroupBuilder {
         Ok(())
     }
 
-    /// Adds positions of slices of a row group, each with its index there.
+    /// Adds slices of a row group, each with its index there, and for each slot the position that gives it
+    /// its value: its own, or that of a row beside it.
     pub(crate) fn append_slices<'a>(
         &mut self,
         group: &RowGroup,
@@ -156,7 +166,7 @@ impl GroupBuilder {
                     width,
                     &mut vector,
                 );
-                builder.append(&vector, Some(positions), 0..positions.len())?;
+                builder.append_slice(&vector, positions, group.slices[number].live())?;
             }
         }
         self.added(slices.map(|(_, positions)| positions.len()).sum());

@@ -6,6 +6,9 @@
 //!    symbol table that is trained on the first of them.
 //! 3. Otherwise the dictionary is sorted at the end of the row group, and codes are renumbered in the order
 //!    of the strings, so that the bounds of a block are those of its codes.
+//!
+//! A slot without a row costs nothing, however long the text beside it is: it repeats that one's code, or is
+//! empty in a plain block, whose bounds are those of its rows.
 
 use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
@@ -35,6 +38,8 @@ const SAMPLE_TEXTS: usize = 128;
 const NULL_CODE: u32 = u32::MAX;
 /// The translation of a dictionary entry that has not occurred yet.
 const NO_CODE: u32 = u32::MAX - 1;
+/// The code of a slot without a row until blocks are made: it repeats that of a row beside it.
+const FILL_CODE: u32 = u32::MAX - 2;
 
 pub(super) struct StringBuilder {
     ty: DataType,
@@ -150,7 +155,11 @@ impl StringBuilder {
     fn write_out(&mut self) -> Result<()> {
         self.hopeful = false;
         for &code in &self.codes {
-            self.plain.push((code != NULL_CODE).then(|| self.interner.get(code)))?;
+            match code {
+                FILL_CODE => self.plain.fill(),
+                NULL_CODE => self.plain.push(None)?,
+                code => self.plain.push(Some(self.interner.get(code)))?,
+            }
         }
         self.forget_codes();
         Ok(())
@@ -171,6 +180,7 @@ impl StringBuilder {
     /// The blocks of a row group that has a dictionary.
     fn coded_blocks(&mut self) -> Vec<Block> {
         self.count_interned();
+        self.codes.chunks_mut(self.effort.block_rows).for_each(repeat_beside);
         let entries = self.interner.len();
         let mut order: Vec<u32> = (0..entries as u32).collect();
         order.sort_unstable_by(|&a, &b| self.interner.get(a).cmp(self.interner.get(b)));
@@ -259,6 +269,22 @@ impl ColumnBuilder for StringBuilder {
         if hopeless { self.write_out() } else { Ok(()) }
     }
 
+    fn append_slice(&mut self, vector: &Vector, positions: &[u16], live: &[u64]) -> Result<()> {
+        let mut start = 0;
+        while start < positions.len() {
+            let is_live = bitmap::get(live, start);
+            let is_other = |slot: &usize| bitmap::get(live, *slot) != is_live;
+            let end = (start..positions.len()).find(is_other).unwrap_or(positions.len());
+            match (is_live, self.hopeful) {
+                (true, _) => self.append(vector, Some(positions), start..end)?,
+                (false, true) => self.codes.resize(self.codes.len() + end - start, FILL_CODE),
+                (false, false) => (start..end).for_each(|_| self.plain.fill()),
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
     fn finish(&mut self) -> Vec<Block> {
         let blocks = if self.hopeful && self.interner.len() <= self.codes.len() / 4 {
             self.coded_blocks()
@@ -283,6 +309,17 @@ impl ColumnBuilder for StringBuilder {
     }
 }
 
+/// Gives the slots of a block that have no row the code of the row before, or of the first one.
+fn repeat_beside(codes: &mut [u32]) {
+    let Some(mut last) = codes.iter().copied().find(|code| *code != FILL_CODE) else { return };
+    for code in codes {
+        match *code {
+            FILL_CODE => *code = last,
+            own => last = own,
+        }
+    }
+}
+
 /// Blocks of strings without a dictionary.
 struct PlainBlocks {
     ty: DataType,
@@ -294,6 +331,9 @@ struct PlainBlocks {
     bytes: Vec<u8>,
     validity: [u64; BLOCK_ROWS / 64],
     nulls: u32,
+    /// Slots without a row, which are empty.
+    fills: [u64; BLOCK_ROWS / 64],
+    filled: u32,
     blocks: Vec<Block>,
     block_bytes: usize,
     sketch: Sketch,
@@ -310,6 +350,8 @@ impl PlainBlocks {
             bytes: Vec::new(),
             validity: [u64::MAX; BLOCK_ROWS / 64],
             nulls: 0,
+            fills: [0; BLOCK_ROWS / 64],
+            filled: 0,
             blocks: Vec::new(),
             block_bytes: 0,
             sketch: Sketch::default(),
@@ -330,11 +372,23 @@ impl PlainBlocks {
                 self.nulls += 1;
             }
         }
+        self.end();
+        Ok(())
+    }
+
+    /// Adds a slot without a row.
+    fn fill(&mut self) {
+        bitmap::set(&mut self.fills, self.ends.len(), true);
+        self.filled += 1;
+        self.end();
+    }
+
+    /// Ends a slot, and with the last one the block.
+    fn end(&mut self) {
         self.ends.push(self.bytes.len() as u32);
         if self.ends.len() == self.effort.block_rows {
             self.seal();
         }
-        Ok(())
     }
 
     fn seal(&mut self) {
@@ -344,7 +398,7 @@ impl PlainBlocks {
             let hashes: Vec<u64> = self.texts().map(hash_bytes).collect();
             self.sketch.add_all(&hashes, |hash| hash);
         }
-        let block = if nulls as usize == rows {
+        let block = if (nulls + self.filled) as usize == rows {
             Block::all_null(rows)
         } else {
             let (min, max, ascending) = self.bounds();
@@ -359,8 +413,8 @@ impl PlainBlocks {
         self.blocks.push(block);
         self.ends.clear();
         self.bytes.clear();
-        self.validity = [u64::MAX; BLOCK_ROWS / 64];
-        self.nulls = 0;
+        (self.validity, self.nulls) = ([u64::MAX; BLOCK_ROWS / 64], 0);
+        (self.fills, self.filled) = ([0; BLOCK_ROWS / 64], 0);
     }
 
     /// The strings of a block, compressed by symbols if that pays.
@@ -404,23 +458,25 @@ impl PlainBlocks {
         self.form == Form::Cold(Compression::Fsst)
     }
 
-    /// The strings that are not NULL.
+    /// The strings of rows that are not NULL.
     fn texts(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let mut start = 0;
         self.ends.iter().enumerate().filter_map(move |(slot, &end)| {
             let text = &self.bytes[start..end as usize];
             start = end as usize;
-            (self.nulls == 0 || bitmap::get(&self.validity, slot)).then_some(text)
+            let is_valid = self.nulls == 0 || bitmap::get(&self.validity, slot);
+            let is_row = self.filled == 0 || !bitmap::get(&self.fills, slot);
+            (is_valid && is_row).then_some(text)
         })
     }
 
     /// The least and the greatest string, and whether each is greater than the one before. At least one
-    /// string must not be NULL.
+    /// string must be that of a row, and not NULL.
     fn bounds(&self) -> (&[u8], &[u8], bool) {
         // PERF: strings mostly differ in their first bytes, which are compared as a number.
         let mut texts = self.texts().map(|text| (head(text), text));
         let first = texts.next().expect("not all are NULL");
-        let (mut min, mut max, mut ascending) = (first, first, self.nulls == 0);
+        let (mut min, mut max, mut ascending) = (first, first, self.nulls + self.filled == 0);
         for text in texts {
             // An ascending text is greater than all before it; others are mostly between the bounds.
             if text > max {

@@ -18,44 +18,15 @@
 //! What an object needs *of* another (columns, types, keys) is not known here: changing that makes a new
 //! entry.
 
-use super::version::{CatalogVersion, Entry, changed, is_temporary, key, space};
+use super::entry::{Entry, is_temporary, needs, space};
+use super::version::{CatalogVersion, changed};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
-
-/// The names that an object needs but its own, in lower case.
-fn needs(entry: &Entry) -> Vec<String> {
-    let needed: Vec<&str> = match entry {
-        Entry::View(view) => view.needs.iter().map(String::as_str).collect(),
-        Entry::Table(table) => {
-            let definition = &table.definition;
-            let parents = definition.foreign_keys.iter().map(|foreign| foreign.table.as_str());
-            parents
-                .chain(definition.identities())
-                .chain(definition.sequences.iter().map(String::as_str))
-                .collect()
-        }
-        Entry::Sequence(_) | Entry::Schema(_) => Vec::new(),
-    };
-    let own = key(entry.name());
-    let schema = schema_of(entry.name()).filter(|schema| schema.len() < own.len());
-    needed
-        .into_iter()
-        .chain(schema)
-        .map(key)
-        .filter(|needed| matches!(entry, Entry::View(_)) || *needed != own)
-        .collect()
-}
-
-/// The schema in a qualified name, with the dot.
-fn schema_of(name: &str) -> Option<&str> {
-    name.find('.').map(|dot| &name[..=dot])
-}
 
 /// The objects that need the one of this name: everything in a schema; views; tables with foreign keys that
 /// refer to it or defaults that call it. A table that refers to itself does not count.
 pub fn users<'a>(names: &'a CatalogVersion, name: &str) -> Vec<&'a Entry> {
-    let name = key(name);
-    names.entries().filter(|entry| needs(entry).contains(&name)).collect()
+    names.users(name)
 }
 
 /// Checks the changes of names from `base` to `now` against those that others have made from `base` to

@@ -1,7 +1,8 @@
 //! The catalog: the tables, views and sequences of a database, by name.
 //!
 //! ```text
-//! version ◀── dependencies ◀── newest      names of one moment; which objects need which; what all connections share
+//! entry ◀── names ◀── version ◀── dependencies ◀── newest    objects; by their names; names of one moment; which
+//! map   ◀─┘                                                  objects need which; what all connections share
 //! ```
 //!
 //! The catalog has versions, as tables have. A statement or transaction takes a [`CatalogVersion`] and sees
@@ -10,8 +11,12 @@
 //! that name ([`dependencies`]). Dropping a name does not affect those that have looked it up.
 
 pub mod dependencies;
+mod entry;
+mod map;
+mod names;
 mod newest;
 mod version;
 
+pub use entry::{Entry, TableEntry, View, is_temporary};
 pub use newest::Catalog;
-pub use version::{CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, is_temporary};
+pub use version::{CatalogVersion, IfExists, NameChange};

@@ -1,7 +1,8 @@
 //! The newest version of the catalog, and how a changed version replaces it.
 
 use super::dependencies;
-use super::version::{CatalogVersion, Entry, NameChange, TableEntry, changed, is_temporary, same, space_of};
+use super::entry::{Entry, TableEntry, is_temporary, space_of};
+use super::version::{CatalogVersion, NameChange, changed, same};
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
 use entasis_vector::Result;
@@ -94,7 +95,11 @@ impl Catalog {
         self.changes.fetch_add(1, Ordering::AcqRel);
         let gone = own(&newest.clone().seen_by(owner));
         let space = space_of(owner);
-        Arc::make_mut(&mut newest.names).retain(|key, _| !key.starts_with(space.as_str()));
+        let keys: Vec<Arc<str>> =
+            newest.names.entries().beginning(&space).map(|(key, _)| key.clone()).collect();
+        for key in &keys {
+            newest.names.remove(key);
+        }
         gone.into_iter()
             .filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
             .collect()
@@ -144,15 +149,16 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
     if base.is(newest) {
         merged = CatalogVersion { owner: None, ..now.clone() };
     } else {
-        let names = Arc::make_mut(&mut merged.names);
         for NameChange { name, old, new } in now.changes_since(base) {
             if !same(newest.get_key(name), old) {
                 return Err(changed("object", old.or(new).map_or(&**name, Entry::name)));
             }
             match new {
-                Some(entry) => names.insert(name.clone(), entry.clone()),
-                None => names.remove(name),
-            };
+                Some(entry) => merged.names.insert(name.clone(), entry.clone()),
+                None => {
+                    merged.names.remove(name);
+                }
+            }
         }
         dependencies::judge(base, now, newest)?;
     }
@@ -166,12 +172,9 @@ fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &Catal
     let merged = CatalogVersion { owner: now.owner, ..merged.clone() };
     for NameChange { new, .. } in now.changes_since(base) {
         let Some(Entry::Table(entry)) = new else { continue };
-        let is_beside = |other: &TableEntry| is_temporary(&other.name) == is_temporary(&entry.name);
         for index in &entry.definition.keys {
-            let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry) && is_beside(other));
-            if others.any(|other| {
-                other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))
-            }) {
+            let mut tables = merged.tables_with_index(&index.name, is_temporary(&entry.name));
+            if tables.any(|other| !Arc::ptr_eq(other, entry)) {
                 return Err(changed("index", &index.name));
             }
         }

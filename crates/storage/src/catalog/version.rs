@@ -1,53 +1,19 @@
 //! Versions of the catalog: what names stand for at one moment.
 //!
-//! Names are compared without regard to case, and kept as they were written, as in DuckDB. All objects share
-//! one space of names but temporary ones: names that begin with `temp.` belong to an *owner*, a connection,
-//! and each owner has a space of its own. A version that is [`CatalogVersion::seen_by`] an owner has the
-//! names of the common space and of the owner's, and no others. Any other version finds no temporary names,
-//! but lists the objects of all spaces.
+//! A name is one text, from which schema and own name can be told ([`entasis_vector::name`]). Names are
+//! compared without regard to case, and kept as they were written, as in DuckDB. All objects share one space
+//! of names but temporary ones: those of the schema `temp` belong to an *owner*, a connection, and each owner
+//! has a space of its own. A version that is [`CatalogVersion::seen_by`] an owner has the names of the common
+//! space and of the owner's, and no others. Any other version finds no temporary names, but lists the objects
+//! of all spaces.
 
-use crate::definition::{Definition, Sequence};
-use crate::table::Table;
+use super::entry::{Entry, SPACE, TableEntry, View, is_temporary, key, space_of};
+use super::map::differences;
+use super::names::NameIndex;
+use crate::definition::Sequence;
 use entasis_vector::error::sqlstate;
-use entasis_vector::{Error, ErrorKind, Result, Schema};
-use std::cmp;
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
-
-/// A view: a name for the text of a query.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// Its name, as it was written.
-    pub name: String,
-    /// The text of its SELECT.
-    pub sql: String,
-    /// Its columns when it was created.
-    pub schema: Schema,
-    /// The names of the tables, views and sequences in its query, in lower case.
-    pub needs: Vec<String>,
-}
-
-/// A table under its name, with its declarations. A change of the declarations makes a new entry.
-#[derive(Debug)]
-pub struct TableEntry {
-    /// Its name, as it was written.
-    pub name: String,
-    /// The rows.
-    pub table: Arc<Table>,
-    /// The declarations.
-    pub definition: Arc<Definition>,
-    /// For each key of the definition, the table by which it is looked up ([`crate::table::index`]); `None`
-    /// if that is the table itself, because the key is its layout key.
-    pub indexes: Vec<Option<Arc<Table>>>,
-}
-
-impl TableEntry {
-    /// A table without declarations, under its own name.
-    pub fn plain(table: Arc<Table>) -> TableEntry {
-        TableEntry { name: table.name().to_owned(), table, definition: Arc::default(), indexes: Vec::new() }
-    }
-}
 
 /// What to do if a name is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,88 +26,10 @@ pub enum IfExists {
     Replace,
 }
 
-/// What a name stands for.
-#[derive(Debug, Clone)]
-pub enum Entry {
-    /// A table.
-    Table(Arc<TableEntry>),
-    /// A view.
-    View(Arc<View>),
-    /// A sequence.
-    Sequence(Arc<Sequence>),
-    /// A schema: its name and a dot, with which the names of all objects in it begin.
-    Schema(Arc<str>),
-}
-
-impl Entry {
-    /// Its kind, as errors name it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Entry::Table(_) => "table",
-            Entry::View(_) => "view",
-            Entry::Sequence(_) => "sequence",
-            Entry::Schema(_) => "schema",
-        }
-    }
-
-    /// Its name, as it was written.
-    pub fn name(&self) -> &str {
-        match self {
-            Entry::Table(entry) => &entry.name,
-            Entry::View(view) => &view.name,
-            Entry::Sequence(sequence) => &sequence.name,
-            Entry::Schema(name) => name,
-        }
-    }
-
-    /// Its name as users write it.
-    pub fn shown_name(&self) -> &str {
-        self.name().trim_end_matches('.')
-    }
-
-    /// True if both are the same object, not one that has replaced the other.
-    pub fn is(&self, other: &Entry) -> bool {
-        match (self, other) {
-            (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
-            (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
-            (Entry::Sequence(a), Entry::Sequence(b)) => Arc::ptr_eq(a, b),
-            (Entry::Schema(a), Entry::Schema(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        }
-    }
-}
-
-/// The prefix of the names of temporary objects.
-pub const TEMPORARY: &str = "temp.";
-
-/// True if this is the name of a temporary object.
-pub fn is_temporary(name: &str) -> bool {
-    name.get(..TEMPORARY.len()).is_some_and(|start| start.eq_ignore_ascii_case(TEMPORARY))
-}
-
-/// The prefix of the keys of the temporary objects of an owner, and of no others.
-pub(super) fn space_of(owner: u64) -> String {
-    format!("{SPACE}{owner}:")
-}
-
-/// The first character of the key of a temporary object.
-const SPACE: &str = "\u{1}";
-
-/// The space of a key: its prefix, which is empty for the common space.
-pub(super) fn space(key: &str) -> &str {
-    match key.starts_with(SPACE) {
-        true => key.find(':').map_or("", |end| &key[..=end]),
-        false => "",
-    }
-}
-
-/// Objects by their keys: the space and the name in lower case.
-type Names = BTreeMap<Arc<str>, Entry>;
-
 /// The names of one moment, with changes of one's own. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct CatalogVersion {
-    pub(super) names: Arc<Names>,
+    pub(super) names: NameIndex,
     /// The owner whose temporary objects it finds.
     pub(super) owner: Option<u64>,
 }
@@ -174,9 +62,7 @@ impl CatalogVersion {
     /// The space of its owner, if anybody has temporary objects.
     fn own_space(&self) -> Option<String> {
         // PERF: they come before nearly all others, and most databases have none.
-        let range = (Bound::Included(SPACE), Bound::Unbounded);
-        let has_some =
-            self.names.range::<str, _>(range).next().is_some_and(|(key, _)| key.starts_with(SPACE));
+        let has_some = self.names.entries().beginning(SPACE).next().is_some();
         self.owner.filter(|_| has_some).map(space_of)
     }
 
@@ -184,8 +70,7 @@ impl CatalogVersion {
     pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
         let space = self.own_space();
         space.into_iter().flat_map(|space| {
-            let range = (Bound::Included(space.as_str()), Bound::Unbounded);
-            let own = self.names.range::<str, _>(range);
+            let own = self.names.entries().from(&space);
             own.take_while(move |(key, _)| key.starts_with(space.as_str())).map(|(_, entry)| entry)
         })
     }
@@ -218,21 +103,37 @@ impl CatalogVersion {
     /// temporary tables, among the others, or, if `temporary` is `None`, among the former first and then
     /// among the latter.
     pub fn index(&self, name: &str, temporary: Option<bool>) -> Option<(&Arc<TableEntry>, usize)> {
-        let is_meant = |entry: &&Arc<TableEntry>| temporary.is_none_or(|is| is_temporary(&entry.name) == is);
-        self.tables().filter(is_meant).find_map(|entry| {
+        let among = |temporary: bool| {
+            let entry = self.table_with_index(name, temporary)?;
             let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
             Some((entry, number))
-        })
+        };
+        match temporary {
+            Some(temporary) => among(temporary),
+            None => among(true).or_else(|| among(false)),
+        }
     }
 
     /// All objects, sorted by name, temporary ones first.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let is_seen = self.sees();
+        self.names.entries().iter().filter(move |(key, _)| is_seen(key)).map(|(_, entry)| entry)
+    }
+
+    /// Whether it sees the object of a key.
+    fn sees(&self) -> impl Fn(&str) -> bool + use<> {
         let own = self.own_space();
-        let is_seen = move |key: &str| match &own {
+        move |key| match &own {
             Some(own) if key.starts_with(SPACE) => key.starts_with(own.as_str()),
             _ => true,
-        };
-        self.names.iter().filter(move |(key, _)| is_seen(key)).map(|(_, entry)| entry)
+        }
+    }
+
+    /// The objects that need the one of this name, in the order of [`CatalogVersion::entries`].
+    pub(super) fn users(&self, name: &str) -> Vec<&Entry> {
+        let is_seen = self.sees();
+        let users = self.names.users(&key(name)).into_iter().filter(|key| is_seen(key));
+        users.filter_map(|key| self.names.get(key)).collect()
     }
 
     /// All tables, in the order of [`CatalogVersion::entries`].
@@ -242,9 +143,18 @@ impl CatalogVersion {
 
     /// The table that has an index or key of this name, among temporary tables or among the others.
     pub fn table_with_index(&self, name: &str, temporary: bool) -> Option<&Arc<TableEntry>> {
-        let has_it =
-            |entry: &TableEntry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
-        self.tables().find(|entry| is_temporary(&entry.name) == temporary && has_it(entry))
+        self.tables_with_index(name, temporary).next()
+    }
+
+    /// All such tables: one, unless several are being made.
+    pub fn tables_with_index(&self, name: &str, temporary: bool) -> impl Iterator<Item = &Arc<TableEntry>> {
+        let is_seen = self.sees();
+        let tables =
+            self.names.tables_with_index(name, temporary).into_iter().filter(move |key| is_seen(key));
+        tables.filter_map(|key| match self.names.get(key) {
+            Some(Entry::Table(entry)) => Some(entry),
+            _ => None,
+        })
     }
 
     /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
@@ -266,7 +176,7 @@ impl CatalogVersion {
             }
         }
         let key = self.key(name);
-        Arc::make_mut(&mut self.names).insert(key.into(), entry);
+        self.names.insert(key.into(), entry);
         Ok(true)
     }
 
@@ -288,13 +198,13 @@ impl CatalogVersion {
     /// Adds an object under its name, or replaces what has the name.
     pub(crate) fn put(&mut self, entry: Entry) {
         let key = self.key(entry.name());
-        Arc::make_mut(&mut self.names).insert(key.into(), entry);
+        self.names.insert(key.into(), entry);
     }
 
     /// Removes a name. False if there was none.
     pub(crate) fn take(&mut self, name: &str) -> bool {
         let key = self.key(name);
-        Arc::make_mut(&mut self.names).remove(key.as_str()).is_some()
+        self.names.remove(&key)
     }
 
     /// Removes the object of this name and `kind`. False if there is none of this name.
@@ -305,33 +215,21 @@ impl CatalogVersion {
         let is_there = self.find(name, kind)?.is_some();
         if is_there {
             let key = self.key(name);
-            Arc::make_mut(&mut self.names).remove(key.as_str());
+            self.names.remove(&key);
         }
         Ok(is_there)
     }
 
-    /// The names whose objects differ from those in `base`, in order. Both versions are read once, in
-    /// parallel.
+    /// The names whose objects differ from those in `base`, in order. What both versions share is not read.
     pub fn changes_since<'a>(&'a self, base: &'a CatalogVersion) -> impl Iterator<Item = NameChange<'a>> {
-        let (mut old_names, mut new_names) = (base.names.iter().peekable(), self.names.iter().peekable());
-        let pairs = std::iter::from_fn(move || {
-            let order = match (old_names.peek(), new_names.peek()) {
-                (Some((old, _)), Some((new, _))) => old.cmp(new),
-                (Some(_), None) => cmp::Ordering::Less,
-                (None, Some(_)) => cmp::Ordering::Greater,
-                (None, None) => return None,
-            };
-            let old = old_names.next_if(|_| order.is_le());
-            let new = new_names.next_if(|_| order.is_ge());
-            let (name, _) = old.or(new)?;
-            Some(NameChange { name, old: old.map(|(_, entry)| entry), new: new.map(|(_, entry)| entry) })
-        });
+        let pairs = differences(base.names.entries(), self.names.entries());
+        let pairs = pairs.map(|(name, old, new)| NameChange { name, old, new });
         pairs.filter(|pair| !same(pair.old, pair.new))
     }
 
     /// True if one is a clone of the other, and neither has changed since.
     pub fn is(&self, other: &CatalogVersion) -> bool {
-        Arc::ptr_eq(&self.names, &other.names)
+        self.names.is(&other.names)
     }
 }
 
@@ -361,16 +259,12 @@ pub(crate) fn changed(what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
 }
 
-/// A name in the form in which it is looked up.
-pub(crate) fn key(name: &str) -> String {
-    name.to_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalog::Catalog;
-    use crate::definition::{Key, KeyKind};
+    use crate::definition::{Definition, Key, KeyKind};
+    use crate::table::Table;
     use entasis_vector::{DataType, Field};
 
     fn table(name: &str) -> Entry {

@@ -76,6 +76,20 @@ pub trait Files: Debug + Send {
     /// # Errors
     /// Whatever the medium says.
     fn open(&self, part: FilePart) -> io::Result<Option<(FileId, Arc<dyn Backend>)>>;
+
+    /// True if the state of the last checkpoint is wanted where a log should be there and is not.
+    fn may_lack_log(&self) -> bool {
+        false
+    }
+}
+
+/// The error for a database that was not closed, and whose log is not there.
+pub fn lost_log(data: &str, log: &str) -> Error {
+    let message = format!("{log} is missing, and {data} was not closed: the last commits are in the log");
+    Error::new(ErrorKind::Corruption, message).with_hint(
+        "put the log back; if it is lost, open the state of the last checkpoint, without what was committed since: \
+         ATTACH 'file' (ALLOW_MISSING_LOG), or allow_missing_log=True in Python",
+    )
 }
 
 /// What [`Follower::follow`] has changed.
@@ -199,7 +213,7 @@ impl Follower {
             return Ok(false);
         }
         went_on?;
-        if header.state == State::Open {
+        if header.state == State::Open && !is_without_log(&*self.files)? {
             let id = self.files.id(FilePart::Log);
             let id = id.map_err(|error| Error::io(self.files.name(FilePart::Log), &error))?;
             if id.is_none() || id != self.log.as_ref().map(|(id, _)| *id) {
@@ -379,9 +393,16 @@ fn read_checkpoint(
     }
     let log = match header.state {
         State::Closed => None,
+        State::Open if is_without_log(files)? => None,
         State::Open => Some(open_log(files, file, header, header.log_position)?),
     };
     Ok(Read { names, loaded, log })
+}
+
+/// True if there is no log, and that is no error.
+fn is_without_log(files: &dyn Files) -> Result<bool> {
+    let failed = |error| Error::io(files.name(FilePart::Log), &error);
+    Ok(files.may_lack_log() && files.id(FilePart::Log).map_err(failed)?.is_none())
 }
 
 /// Opens the data file that has the name now.
@@ -399,11 +420,8 @@ fn open_log(
     position: u64,
 ) -> Result<(FileId, LogReader)> {
     let opened = files.open(FilePart::Log).map_err(|error| Error::io(files.name(FilePart::Log), &error))?;
-    let (id, backend) = opened.ok_or_else(|| {
-        let (data, log) = (files.name(FilePart::Data), files.name(FilePart::Log));
-        let message = format!("{log} is missing, and {data} was not closed: the last commits are in the log");
-        Error::new(ErrorKind::Corruption, message)
-    })?;
+    let (id, backend) =
+        opened.ok_or_else(|| lost_log(&files.name(FilePart::Data), &files.name(FilePart::Log)))?;
     let bytes = SegmentBytes::new(header.segment_bytes)
         .ok_or_else(|| file.damaged(0, "the length of a segment of the log"))?;
     Ok((id, LogReader::open(backend, file.id(), bytes, position, State::Open)?))

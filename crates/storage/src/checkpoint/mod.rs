@@ -65,7 +65,7 @@ mod write;
 mod tests;
 
 pub use costs::MachineCosts;
-pub use follow::{FilePart, Files, Follower, News};
+pub use follow::{FilePart, Files, Follower, News, lost_log};
 pub use images::Images;
 pub use loads::Loads;
 pub use moment::Moment;
@@ -98,7 +98,7 @@ pub fn checkpoint(
     last: &Checkpointed,
     state: State,
 ) -> Result<Checkpointed> {
-    let mut writer = ExtentWriter::new(file, file.tail());
+    let mut writer = ExtentWriter::new(file, file.tail(moment.length));
     let last = &last.with(&moment.images, &moment.loads);
     let written = match write(&mut writer, moment, last, state) {
         Ok(written) => written,
@@ -172,7 +172,7 @@ fn read_all(
         let mut source = Source::new(file, roots[0], &bytes);
         let (next, objects) = objects::decode(&mut source)?;
         for object in objects {
-            let entry = object.entry(&mut |relation| reader.table(relation, roots[0]))?;
+            let entry = object.renewed(&names).entry(&mut |relation| reader.table(relation, roots[0]))?;
             let name = entry.name().to_owned();
             let is_new = names.add(entry, IfExists::Fail).is_ok();
             source.check(is_new, &format!("there is another object named {name}"))?;

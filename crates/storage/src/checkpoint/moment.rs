@@ -6,6 +6,7 @@ use super::objects::{lasting, tables_of};
 use super::record::Image;
 use super::stored::Load;
 use crate::catalog::{Catalog, CatalogVersion, Entry};
+use crate::file::Length;
 use crate::table::{HeadGuard, Table, TableSnapshot};
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct Moment {
     pub(super) loads: Vec<Arc<Load>>,
     /// Costs that were measured; `None`: those that the file has.
     pub(super) costs: Option<Arc<MachineCosts>>,
+    /// How long the file may stay.
+    pub(super) length: Length,
 }
 
 impl Moment {
@@ -42,13 +45,26 @@ impl Moment {
             let pinned = tables.iter().zip(&mut heads).map(|(table, head)| table.pin_round(head)).collect();
             let ((images, loads), log_position) = (images.take(), log_position());
             drop(heads);
-            Moment { names: names.clone(), tables: pinned, log_position, images, loads, costs: None }
+            Moment {
+                names: names.clone(),
+                tables: pinned,
+                log_position,
+                images,
+                loads,
+                costs: None,
+                length: Length::default(),
+            }
         })
     }
 
     /// The same with costs that were measured.
     pub fn with_costs(self, costs: Option<Arc<MachineCosts>>) -> Moment {
         Moment { costs, ..self }
+    }
+
+    /// The same, for a file that may stay so long.
+    pub fn with_length(self, length: Length) -> Moment {
+        Moment { length, ..self }
     }
 
     /// The position of the log: all commits before it are in this state, and none behind it.

@@ -20,12 +20,13 @@ use super::source::{push_list, push_maybe, push_text};
 use super::write;
 use crate::backend::bytes::push_varint;
 use crate::catalog::{CatalogVersion, Entry, is_temporary};
-use crate::definition::{ObjectId, Sequence};
+use crate::definition::{ObjectId, Sequence, sequence::Reservations};
 use crate::file::{DataFile, Extent, State};
 use crate::record::{kind, push_record};
+use crate::sync::lock_order::assert_none_is_held;
 use crate::table::{Table, TableSnapshot};
 use crate::transaction::Prologue;
-use crate::wal::{Kind, Log};
+use crate::wal::{Kind, Log, Synchronous};
 use entasis_vector::Result;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -188,13 +189,29 @@ pub fn log_all(names: &CatalogVersion, log: &Arc<Log>, loads: &Loads) {
 
 /// Logs the numbers that a sequence gives out from now on.
 fn log_sequence(sequence: &Sequence, log: &Arc<Log>) {
-    let (id, log) = (sequence.id().number(), log.clone());
-    sequence.reserve_by(move |next| {
+    sequence.reserve_by(Numbered { id: sequence.id(), log: log.clone() });
+}
+
+/// A sequence, in the log.
+struct Numbered {
+    id: ObjectId,
+    log: Arc<Log>,
+}
+
+impl Reservations for Numbered {
+    fn reserve(&self, next: Option<i64>) -> Result<u64> {
         let (mut body, mut record) = (Vec::new(), Vec::new());
-        push_varint(&mut body, id);
+        push_varint(&mut body, self.id.number());
         push_maybe(&mut body, next, |out, next| out.extend(next.to_le_bytes()));
         push_record(kind::SEQUENCE, &body, &mut record);
-        // Nobody waits for this record: a commit that uses a number comes after it in the log.
-        log.append(&log.frame(Kind::Commit, 0, &record)?).map(drop)
-    });
+        // A commit that uses a number need not wait for this record: it comes after it in the log.
+        self.log.append(&self.log.frame(Kind::Commit, 0, &record)?)
+    }
+
+    fn wait(&self, position: u64) -> Result<bool> {
+        assert_none_is_held();
+        let synchronous = self.log.synchronous();
+        self.log.wait(position, synchronous)?;
+        Ok(synchronous == Synchronous::Full)
+    }
 }

@@ -9,10 +9,10 @@ use super::declared::{
 use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
 use crate::catalog::{CatalogVersion, Entry, TableEntry, View, is_temporary};
-use crate::definition::{Counting, Definition, ObjectId, Sequence, TableOptions};
+use crate::definition::{ColumnDefault, Counting, Definition, KeyKind, ObjectId, Sequence, TableOptions};
 use crate::file::State;
 use crate::table::Table;
-use entasis_vector::{Result, Schema};
+use entasis_vector::{Result, Schema, name};
 use std::sync::Arc;
 
 const SCHEMA: u8 = 1;
@@ -53,6 +53,33 @@ pub(super) enum Object {
 }
 
 impl Object {
+    /// The object with the names that it and others have now ([`name::renewed`]); `names` has the schemas
+    /// that there are.
+    pub(super) fn renewed(mut self, names: &CatalogVersion) -> Object {
+        let renew = |name: &mut String| *name = renewed(name, names);
+        match &mut self {
+            Object::Schema(_) => {}
+            Object::Sequence(sequence) => renew(&mut sequence.name),
+            Object::View(view) => {
+                renew(&mut view.name);
+                view.needs.iter_mut().for_each(renew);
+            }
+            Object::Table(table) => {
+                renew(&mut table.name);
+                let Definition { defaults, keys, foreign_keys, sequences, .. } = &mut table.definition;
+                keys.iter_mut().filter(|key| key.kind == KeyKind::Index).for_each(|key| renew(&mut key.name));
+                foreign_keys.iter_mut().for_each(|key| renew(&mut key.table));
+                sequences.iter_mut().for_each(renew);
+                for default in defaults {
+                    if let ColumnDefault::Identity { sequence, .. } = default {
+                        renew(sequence);
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// The catalog entry of the object. `table` returns each of its tables with its rows.
     pub(super) fn entry(self, table: &mut dyn FnMut(Relation) -> Result<Arc<Table>>) -> Result<Entry> {
         Ok(match self {
@@ -73,6 +100,11 @@ impl Object {
             }
         })
     }
+}
+
+/// The name that a stored one is now.
+pub(super) fn renewed(name: &str, names: &CatalogVersion) -> String {
+    name::renewed(name, |schema| matches!(names.get(&format!("{schema}.")), Some(Entry::Schema(_))))
 }
 
 /// The permanent objects.

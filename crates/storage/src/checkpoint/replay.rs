@@ -130,7 +130,7 @@ impl<'a> Replay<'a> {
 
     fn put(&mut self, record: Record<'_>) -> Result<()> {
         let mut source = Source::of_record(record.body());
-        let object = objects::object(&mut source, u64::MAX)?;
+        let object = objects::object(&mut source, u64::MAX)?.renewed(&self.names);
         let images = source.list(|source| Ok((source.varint()?, source.extent()?)))?;
         source.end()?;
         let mut images: BTreeMap<u64, Extent> = images.into_iter().collect();
@@ -173,7 +173,9 @@ impl<'a> Replay<'a> {
         let mut source = Source::of_record(record.body());
         let name = source.text()?;
         source.end()?;
-        if self.names.take(name) { Ok(()) } else { Err(damaged("what it drops is not there")) }
+        // Its schema may have been dropped just before.
+        let is_there = self.names.take(name) || self.names.take(&objects::renewed(name, &self.names));
+        if is_there { Ok(()) } else { Err(damaged("what it drops is not there")) }
     }
 
     fn sequence(&mut self, record: Record<'_>) -> Result<()> {

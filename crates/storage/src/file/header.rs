@@ -15,6 +15,8 @@ use entasis_vector::{Error, ErrorKind, Result};
 pub const PAGE: u64 = 4096;
 /// The first page after the headers.
 pub(super) const FIRST_PAGE: u64 = 3;
+/// The number of the first header.
+pub(super) const FIRST_NUMBER: u64 = 2;
 /// The version that is written, and the newest one that is read.
 const VERSION: u32 = 1;
 /// Features known to this version that a reader must know.
@@ -49,6 +51,19 @@ mod place {
     pub(super) const ROOT_BYTES: usize = 24;
     pub(super) const CHECKSUM: usize = ROOT + ROOTS * ROOT_BYTES;
     pub(super) const BYTES: usize = CHECKSUM + 8;
+}
+
+/// True if a file begins as a database does, whether or not it can be read.
+///
+/// # Errors
+/// Those of the medium.
+pub fn is_database(backend: &dyn Backend) -> std::io::Result<bool> {
+    let mut begin = [0; preamble::MAGIC.len()];
+    if backend.length()? < begin.len() as u64 {
+        return Ok(false);
+    }
+    backend.read(0, &mut begin)?;
+    Ok(begin == preamble::MAGIC)
 }
 
 /// Bytes of the preamble that are in use.
@@ -177,7 +192,7 @@ impl Header {
     /// That of an empty database.
     pub(super) fn first(segment_bytes: u32) -> Header {
         Header {
-            number: 2,
+            number: FIRST_NUMBER,
             state: State::Closed,
             required: 0,
             optional: 0,
@@ -186,6 +201,11 @@ impl Header {
             pages: FIRST_PAGE,
             roots: [Extent::default(); ROOTS],
         }
+    }
+
+    /// True if no state has been committed since the file was created.
+    pub(super) fn is_first(&self) -> bool {
+        self.number == FIRST_NUMBER
     }
 
     /// The one behind it.
@@ -352,8 +372,15 @@ impl Default for Headers {
     }
 }
 
+impl Headers {
+    /// The bytes of a header, as they were read.
+    pub(super) fn bytes_of(&self, header: &Header) -> &[u8; HEADER_BYTES] {
+        &self.0[(header.number % 2) as usize]
+    }
+}
+
 /// The id of a database.
-pub(super) fn id(backend: &dyn Backend) -> Result<DatabaseId> {
+pub fn id(backend: &dyn Backend) -> Result<DatabaseId> {
     let io = |error| refused(backend, &error);
     let file_bytes = backend.length().map_err(io)?;
     let mut bytes = [0; PREAMBLE_BYTES];

@@ -55,8 +55,6 @@ use std::time::Duration;
 const OWNER_AT: u64 = 512;
 /// Bytes of the owner note.
 const OWNER_BYTES: usize = 32;
-/// Pages of a file for each that is in use, before its tail begins.
-const FULLNESS: u64 = 2;
 /// How often headers are read again if they are invalid, as a writer may be writing them.
 const TRIES: usize = 20;
 /// The wait between two attempts.
@@ -74,6 +72,8 @@ pub struct DataFile {
     seen: Mutex<Headers>,
     /// Held during a commit.
     turn: Mutex<()>,
+    /// Held during a sync: the system tells only one of two threads that a sync has failed.
+    syncing: Mutex<()>,
     /// A write or a sync has failed: nothing is written any more.
     has_failed: AtomicBool,
 }
@@ -89,7 +89,18 @@ struct Pages {
     ahead: BTreeMap<u64, u64>,
 }
 
-/// The pages of a file beyond a multiple of those in use. If its extents are rewritten to free pages before
+/// How long a file may stay. What lies behind that is its tail, whose extents a checkpoint writes again to
+/// free pages, so that the file can be truncated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Length {
+    /// Twice as long as what is in use: so that little is written again.
+    #[default]
+    Double,
+    /// As long as what is in use. As many pages are written again as were free, at most.
+    Least,
+}
+
+/// The pages of a file behind its [`Length`]. If its extents are rewritten to free pages before
 /// it, the file can be truncated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tail {
@@ -157,12 +168,25 @@ impl DataFile {
         };
         let file = DataFile::of(backend, id, access, space, (header, seen));
         if access == Access::Write {
+            file.write_header_again()?;
             file.note_owner()?;
-            // A process that was killed may have left the newest state in the system's cache only. Pages that
-            // it gave up must not be written before that state is on the disk.
+            // Pages that the newest state gave up must not be written before that state is on the disk.
             file.sync()?;
         }
         Ok(file)
+    }
+
+    /// Writes again, as it was read, what may be in the system's cache only, because a process was killed or
+    /// its sync failed: the newest header. Its extents were synced before it was written. Before the first
+    /// commit this may be true of all that the creation of the file has written.
+    fn write_header_again(&self) -> Result<()> {
+        let (header, seen) = (self.header(), lock(&self.seen));
+        if header.is_first() {
+            let mut pages = vec![0; (header::FIRST_PAGE * PAGE) as usize];
+            self.backend.read(0, &mut pages).map_err(|error| refused(&*self.backend, &error))?;
+            return self.attempt(self.backend.write(0, &pages));
+        }
+        self.attempt(self.backend.write(header.offset(), seen.bytes_of(&header)))
     }
 
     fn of(
@@ -174,8 +198,8 @@ impl DataFile {
     ) -> DataFile {
         let pages = Mutex::new(Pages { space, given_up: Vec::new(), ahead: BTreeMap::new() });
         let (newest, seen) = (Mutex::new(newest), Mutex::new(seen));
-        let (turn, has_failed) = (Mutex::new(()), AtomicBool::new(false));
-        DataFile { backend, id, access, pages, newest, seen, turn, has_failed }
+        let (turn, syncing, has_failed) = (Mutex::new(()), Mutex::new(()), AtomicBool::new(false));
+        DataFile { backend, id, access, pages, newest, seen, turn, syncing, has_failed }
     }
 
     /// Finds the newest state that the writer has committed, and returns its header; for files that are only
@@ -355,6 +379,9 @@ impl DataFile {
     /// # Errors
     /// I/O.
     pub fn sync(&self) -> Result<()> {
+        // A thread whose bytes another one's sync has lost must not take its own, which has nothing to write
+        // any more, for success. So it looks for failures when no sync is under way.
+        let _syncing = lock(&self.syncing);
         self.may_write()?;
         self.attempt(self.backend.sync())
     }
@@ -392,13 +419,13 @@ impl DataFile {
             (freed, space::bytes(&free, place.pages), place, end)
         };
         let map = self.put(place, &map)?;
-        self.attempt(self.backend.sync())?;
+        self.sync()?;
 
         let mut roots = contents.roots;
         roots[Root::FreeSpace as usize] = map;
         let header = newest.next(Contents { roots, ..contents }, pages);
         self.attempt(self.backend.write(header.offset(), &header.bytes(self.id)))?;
-        self.attempt(self.backend.sync())?;
+        self.sync()?;
         *lock(&self.newest) = header;
 
         let mut pages = lock(&self.pages);
@@ -423,9 +450,10 @@ impl DataFile {
     }
 
     /// The tail of the file, if there is so much free space that moving it is worthwhile.
-    pub(crate) fn tail(&self) -> Tail {
+    pub(crate) fn tail(&self, length: Length) -> Tail {
         let pages = lock(&self.pages);
-        let begin = FULLNESS * (pages.space.end() - pages.space.free());
+        let used = pages.space.end() - pages.space.free();
+        let begin = if length == Length::Double { 2 * used } else { used };
         Tail { begin, room: pages.space.largest_before(begin) }
     }
 

@@ -4,6 +4,9 @@
 use super::*;
 use crate::backend::{FaultyDisk, MemoryBackend, Operation};
 use crate::tests::random::Random;
+use std::io;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
 
@@ -226,7 +229,7 @@ fn after_an_error_nothing_is_written() {
         for number in 1.. {
             let disk = FaultyDisk::new(number);
             let file = DataFile::create(Arc::new(disk.file("data")), ID, 4096).expect("no faults");
-            disk.refuse(operation, number, std::io::ErrorKind::StorageFull);
+            disk.refuse(operation, number, io::ErrorKind::StorageFull);
             let done = file.write(b"rows").and_then(|extent| file.commit(contents(extent, 7)));
             if done.is_ok() {
                 assert!(number > 2);
@@ -256,7 +259,7 @@ fn holds_a_file_if_asked_to() {
     let backend = crate::backend::FileBackend::open(path.as_ref(), true).expect("a file for the test");
     let _file = DataFile::open(Arc::new(backend), Access::Write).expect("nobody has it");
     println!("holds");
-    _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
+    _ = io::Read::read(&mut io::stdin(), &mut [0]);
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn another_process_is_named_and_its_lock_ends_with_it() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("the test once more");
-    let lines = std::io::BufReader::new(other.stdout.take().expect("it is piped")).lines();
+    let lines = io::BufReader::new(other.stdout.take().expect("it is piped")).lines();
     assert!(lines.map_while(|line| line.ok()).any(|line| line.contains("holds")));
     let open = |access| {
         let backend = crate::backend::FileBackend::open(&path, access == Access::Write).expect("it is there");
@@ -291,4 +294,115 @@ fn another_process_is_named_and_its_lock_ends_with_it() {
     drop((one, another));
     open(Access::Write).expect("it is free");
     std::fs::remove_dir_all(&directory).expect("the test's directory");
+}
+
+/// The sync behind a header fails, or that of the creation: the next opening finds in the cache what is not
+/// on the disk, and uses pages of the state before.
+#[test]
+fn a_header_that_is_in_the_cache_only_is_on_the_disk_before_anything_else_is_written() {
+    for seed in 1..80 {
+        let disk = FaultyDisk::new(seed);
+        let open = || DataFile::open(Arc::new(disk.file("data")), Access::Write);
+        let mut random = Random(seed);
+        let payload = |random: &mut Random| -> Vec<u8> {
+            (0..1 + random.below(20_000)).map(|_| random.next() as u8).collect()
+        };
+        // The first sync is that of the creation, two follow for each state.
+        let states = random.below(4);
+        disk.refuse(Operation::Sync, 1 + 2 * states, io::ErrorKind::Other);
+        let created = DataFile::create(Arc::new(disk.file("data")), ID, 4096);
+        let mut newest = Vec::new();
+        assert_eq!(created.is_err(), states == 0);
+        if let Ok(file) = created {
+            for state in 1..=states {
+                newest = payload(&mut random);
+                file.give_up(tables(&file));
+                let extent = file.write(&newest).expect("no faults");
+                assert_eq!(file.commit(contents(extent, state)).is_err(), state == states, "seed {seed}");
+            }
+        }
+        disk.restart();
+        let file = open().expect("the cache has it");
+        assert_eq!(file.read(tables(&file)).expect("the cache has it"), newest, "seed {seed}");
+        // The machine stops somewhere in the next states.
+        disk.stop_at(disk.operations() + 1 + random.below(14));
+        let mut expected = vec![newest];
+        for state in 5..8 {
+            expected.push(payload(&mut random));
+            file.give_up(tables(&file));
+            let written = file.write(expected.last().expect("one"));
+            if written.and_then(|extent| file.commit(contents(extent, state))).is_err() {
+                break;
+            }
+            expected.remove(0);
+        }
+        disk.crash();
+        let file = open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let found = file.read(tables(&file)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(expected.contains(&found), "seed {seed}");
+    }
+}
+
+/// A disk that tells only the first of two threads that a sync has failed.
+#[derive(Debug)]
+struct TellsOnce {
+    file: MemoryBackend,
+    syncs: AtomicU64,
+    /// The first sync has begun; it fails once it may go on.
+    has_begun: Barrier,
+    may_go_on: Barrier,
+}
+
+impl Backend for TellsOnce {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read(offset, out)
+    }
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write(offset, bytes)
+    }
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+    fn sync(&self) -> io::Result<()> {
+        // The creation syncs once, too.
+        if self.syncs.fetch_add(1, Ordering::SeqCst) == 1 {
+            self.has_begun.wait();
+            self.may_go_on.wait();
+            return Err(io::ErrorKind::Other.into());
+        }
+        Ok(())
+    }
+    fn lock(&self, lock: Lock) -> io::Result<bool> {
+        self.file.lock(lock)
+    }
+}
+
+#[test]
+fn a_sync_that_failed_for_one_thread_has_failed_for_all() {
+    let disk = Arc::new(TellsOnce {
+        file: MemoryBackend::new("example.entasis"),
+        syncs: AtomicU64::new(0),
+        has_begun: Barrier::new(2),
+        may_go_on: Barrier::new(2),
+    });
+    let file = DataFile::create(disk.clone(), ID, 4096).expect("no faults");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| file.sync());
+        disk.has_begun.wait();
+        // What this thread has written may have been lost by the sync of the other.
+        file.write(b"rows").expect("no faults");
+        let second = scope.spawn(|| file.sync());
+        // Time for it to succeed, if it does not wait.
+        (0..1000).for_each(|_| thread::yield_now());
+        disk.may_go_on.wait();
+        assert!(first.join().expect("no panic").is_err());
+        assert!(second.join().expect("no panic").is_err());
+    });
+    assert_eq!(disk.syncs.load(Ordering::SeqCst), 2);
 }

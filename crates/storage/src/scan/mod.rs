@@ -8,6 +8,7 @@
 //! values   read ◀── decode        as vectors
 //!               ◀── fold          counted, summed, compared, and not copied
 //!          row                    one row's
+//!          rows                   of all rows, one after the other
 //! ```
 //! All of this is methods of [`RowGroup`](crate::tree::RowGroup), or functions of a root. Nothing is stored
 //! here, and nothing is written.
@@ -21,6 +22,7 @@ mod positions;
 mod range;
 pub(crate) mod read;
 pub(crate) mod row;
+pub(crate) mod rows;
 mod select;
 mod value_set;
 

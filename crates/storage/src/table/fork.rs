@@ -77,7 +77,7 @@ impl TableFork {
         let (branch, base) = head.branch.fork_at(root, stamp);
         drop(head);
         let sketches = vec![Sketch::default(); table.schema().len()];
-        let trace = if can_be_overtaken { Trace::Operations(Log::new()) } else { table.new_trace() };
+        let trace = if can_be_overtaken { Trace::Operations(Log::default()) } else { table.new_trace() };
         TableFork {
             table: table.clone(),
             open: Some((ForkState { base: snapshot.clone(), branch, sketches, trace }, base)),
@@ -98,9 +98,9 @@ impl TableFork {
     }
 
     /// Bytes of memory that it takes beside the version that it began with, which is held as long as the
-    /// fork.
+    /// fork: its nodes, and what was logged for its end.
     pub(crate) fn growth(&self) -> usize {
-        self.state().branch.grown()
+        self.state().branch.grown() + self.state().trace.bytes()
     }
 
     /// True if it has only so few changes, in number and in bytes, that its end takes negligible time.
@@ -148,7 +148,7 @@ impl TableFork {
             Trace::Records(records) => out.extend(records),
             Trace::Operations(log) => {
                 let shape = &self.table.shape;
-                for operation in log {
+                for operation in log.iter() {
                     operation.load().into_iter().for_each(|load| out.refer_to(load));
                     operation.record(shape, &mut logged.recorder(shape, out.bytes()));
                 }

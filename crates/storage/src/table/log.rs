@@ -2,10 +2,14 @@
 //!
 //! A row that was there before is identified by its values, and by its row number in a table without a layout
 //! key ([`OldRow`]). When the fork is replayed, the row may have moved, but must have the same values.
+//!
+//! A log counts its bytes as it grows, so that they can be charged to the memory limit with the rows of the
+//! fork: a row that is changed again and again takes one row of the table, and all of its values in the log.
 
 use super::loads::{Pieces, StoredLoad};
 use super::logged::Recorded;
 use super::snapshot::TableSnapshot;
+use crate::block::Block;
 use crate::record::{Recorder, RowName, Wording, gather, names_of};
 use crate::scan::row::datum;
 use crate::tree::{Piece, Root, RowId, Run, Shape};
@@ -13,11 +17,46 @@ use crate::value::{Datum, Sketch};
 use entasis_vector::{Field, Value};
 use std::sync::Arc;
 
+/// Bytes of a shared text besides its own: its counts, and what the allocator adds.
+const HEAD: usize = 32;
 /// The most rows in one redo record.
 const RECORD_ROWS: usize = 1 << 14;
 
 /// Operations in the order in which they were done.
-pub(crate) type Log = Vec<Operation>;
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    operations: Vec<Operation>,
+    /// About how many bytes they take, besides their own size.
+    held: usize,
+}
+
+impl Log {
+    /// Adds an operation.
+    pub(crate) fn push(&mut self, operation: Operation) {
+        self.held += operation.held();
+        self.operations.push(operation);
+    }
+
+    /// The number of operations.
+    pub(crate) fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// About how many bytes of memory it takes.
+    fn bytes(&self) -> usize {
+        self.operations.capacity() * size_of::<Operation>() + self.held
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.held -=
+            self.operations.drain(len.min(self.operations.len())..).map(|old| old.held()).sum::<usize>();
+    }
+
+    /// The operations.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Operation> {
+        self.operations.iter()
+    }
+}
 
 /// What a writer's changes leave for later.
 #[derive(Debug, Default)]
@@ -38,6 +77,15 @@ impl Trace {
             Trace::Nothing => 0,
             Trace::Operations(log) => log.len(),
             Trace::Records(records) => records.len(),
+        }
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Trace::Nothing => 0,
+            Trace::Operations(log) => log.bytes(),
+            Trace::Records(records) => records.capacity(),
         }
     }
 
@@ -134,6 +182,10 @@ impl OldRow {
         OldRow { number: root.number_of(row), values: columns.map(value).collect() }
     }
 
+    fn held(&self) -> usize {
+        self.values.iter().map(held_by).sum()
+    }
+
     fn name<'a>(&'a self, shape: &Shape, wording: &Wording) -> RowName<'a> {
         wording.name(self.number, |column| Datum::of_value(&self.values[column], shape.schema[column].ty))
     }
@@ -158,6 +210,27 @@ impl Operation {
         let value = |&(column, datum): &(usize, Datum<'_>)| (column, datum.value(shape.schema[column].ty));
         let new = changes.iter().map(value).collect();
         Operation::Update { old: OldRow::of(row, root, shape), new }
+    }
+
+    /// About how many bytes it takes besides its own size. Versions of the fork are counted with the nodes
+    /// that they show.
+    fn held(&self) -> usize {
+        match self {
+            Operation::Insert { new, .. } => new.iter().map(held_by).sum(),
+            Operation::Delete(old) => old.held(),
+            Operation::Update { old, new } => {
+                let new = new.iter().map(|(_, value)| size_of::<usize>() + held_by(value));
+                old.held() + new.sum::<usize>()
+            }
+            Operation::Append { pieces: Pieces::Kept(pieces), .. } => {
+                let slices = pieces.iter().flat_map(|piece| &piece.slices);
+                slices.flat_map(|slice| &slice.blocks).map(Block::bytes).sum()
+            }
+            Operation::Append { pieces: Pieces::Stored(_), .. } | Operation::Clear => 0,
+            Operation::UpdateMany { rows, .. } | Operation::DeleteMany { rows, .. } => {
+                rows.capacity() * size_of::<Run>()
+            }
+        }
     }
 
     /// The load that its redo record refers to, if there is one.
@@ -195,6 +268,16 @@ impl Operation {
             Operation::Clear => recorder.clear(),
         }
     }
+}
+
+/// Bytes of a value in a list.
+fn held_by(value: &Value) -> usize {
+    let own = match value {
+        Value::Text(text) => text.len() + HEAD,
+        Value::Bytes(bytes) => bytes.len() + HEAD,
+        _ => 0,
+    };
+    size_of::<Value>() + own
 }
 
 /// Appends the records of rows that were added in pieces.

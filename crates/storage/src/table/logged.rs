@@ -82,6 +82,11 @@ impl Recorded {
         self.bytes.len()
     }
 
+    /// Bytes of memory that they take.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Removes those beyond a length.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);

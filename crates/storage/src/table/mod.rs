@@ -82,6 +82,7 @@ pub(crate) mod tests {
     mod drift;
     mod ghosts_by_workload;
     mod in_place;
+    mod long_texts;
     pub(crate) mod model;
     mod reasons;
     mod rest;

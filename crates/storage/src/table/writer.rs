@@ -19,11 +19,12 @@ use crate::builder::Effort;
 use crate::record::{Recorder, gather, names_of};
 use crate::scan::lookup;
 use crate::scan::row::{self, datum};
+use crate::scan::rows;
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root, RowId, Shape, runs_of};
 use crate::value::{Datum, Sketch};
 use crate::write::Writer;
-use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
+use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema, statement};
 use std::sync::Arc;
 
 /// Writes rows.
@@ -36,7 +37,13 @@ pub struct TableWriter<'a> {
 }
 
 enum Target<'a> {
-    Head { head: HeadGuard<'a>, _turn: Option<Turn<'a>>, trace: Trace },
+    Head {
+        head: HeadGuard<'a>,
+        _turn: Option<Turn<'a>>,
+        trace: Trace,
+        /// The head knows that rows change: not before the first does, as a writer may find nothing to do.
+        is_noted: bool,
+    },
     Fork(&'a mut ForkState),
 }
 
@@ -105,9 +112,8 @@ impl Table {
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
-        head.change();
-        let target = Target::Head { head, _turn: turn, trace: table.new_trace() };
+    pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, head: HeadGuard<'a>) -> Self {
+        let target = Target::Head { head, _turn: turn, trace: table.new_trace(), is_noted: false };
         TableWriter { table, target, thinned: Vec::new(), interrupt: None }
     }
 
@@ -131,7 +137,13 @@ impl<'a> TableWriter<'a> {
 
     fn branch(&mut self) -> &mut Branch {
         match &mut self.target {
-            Target::Head { head, .. } => &mut head.branch,
+            Target::Head { head, is_noted, .. } => {
+                if !*is_noted {
+                    head.change();
+                    *is_noted = true;
+                }
+                &mut head.branch
+            }
             Target::Fork(fork) => &mut fork.branch,
         }
     }
@@ -212,6 +224,14 @@ impl<'a> TableWriter<'a> {
         self.root().number_of(row)
     }
 
+    /// Bytes by which the fork that it writes to has grown; 0 for a head.
+    pub fn growth(&self) -> usize {
+        match &self.target {
+            Target::Head { .. } => 0,
+            Target::Fork(fork) => fork.branch.grown() + fork.trace.bytes(),
+        }
+    }
+
     /// The row number that the next row gets, in a table without a layout key.
     pub fn next_number(&self) -> u64 {
         self.root().next_number
@@ -230,6 +250,18 @@ impl<'a> TableWriter<'a> {
     /// The same for columns of an index of the table ([`index::index_columns`]).
     pub fn read_indexed<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
         index::read(self.root(), row, columns, self.table.schema(), out);
+    }
+
+    /// Calls `each` with the id of every row and its values of `columns`, in the order of their places.
+    ///
+    /// # Errors
+    /// The first of `each`.
+    pub fn each_row(
+        &self,
+        columns: &[usize],
+        each: impl FnMut(RowId, &[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        rows::each(self.root(), columns, self.table.schema(), each)
     }
 
     /// One value of a row.
@@ -272,7 +304,7 @@ impl<'a> TableWriter<'a> {
         let interrupt = self.interrupt;
         let look = || match interrupt {
             Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
-            _ => Ok(()),
+            _ => statement::check(),
         };
         let stored = self.store(&added, &look)?;
         let Added { pieces, sketches, .. } = added;

@@ -93,6 +93,8 @@ struct Touched {
     /// New values of rows of the pinned version, as long as there is neither a fork nor a savepoint.
     kept: Option<PendingUpdates>,
     is_relied_on: bool,
+    /// The commit has found that others have changed its rows.
+    is_overtaken: bool,
     /// The commit takes its turn, even if the transaction did not write to it.
     needs_turn: bool,
     /// The id of the table whose row numbers are in its last column.
@@ -194,6 +196,7 @@ impl Transaction {
             fork: None,
             kept: None,
             is_relied_on: false,
+            is_overtaken: false,
             needs_turn: false,
             refers_to: None,
         }
@@ -237,6 +240,12 @@ impl Transaction {
     /// True if the transaction changed a table.
     pub fn is_changed(&self, table: &Arc<Table>) -> bool {
         self.known(table).is_some_and(|index| self.tables[index].is_changed())
+    }
+
+    /// True if the commit has found that others have changed rows of the table since the transaction saw it,
+    /// and not only moved them.
+    pub fn is_overtaken(&self, table: &Arc<Table>) -> bool {
+        self.known(table).is_some_and(|index| self.tables[index].is_overtaken)
     }
 
     fn known(&self, table: &Arc<Table>) -> Option<usize> {
@@ -375,6 +384,8 @@ impl Transaction {
         let has = |saved: &Saved| saved.iter().any(|(other, _)| *other == index);
         // If a savepoint has the table, so do all that were set before it.
         let missing = self.savepoints.iter().rev().take_while(|saved| !has(saved)).count();
+        #[cfg(test)]
+        SAVED.with(|saved| saved.set(saved.get() + missing));
         let from = self.savepoints.len() - missing;
         for saved in &mut self.savepoints[from..] {
             saved.push((index, self.tables[index].fork.as_mut().map(TableFork::savepoint)));
@@ -388,13 +399,24 @@ impl Transaction {
     pub fn roll_back_to(&mut self, number: usize) {
         self.release(number + 1);
         assert!(number == self.savepoints.len(), "there is such a savepoint");
-        for (index, saved) in std::mem::take(&mut self.savepoints[number - 1]) {
+        // The tables stay saved, in the state in which they are again: otherwise the next write would have to
+        // save them for this savepoint and all that were gone back to before.
+        let saved = std::mem::take(&mut self.savepoints[number - 1]);
+        let again = saved.into_iter().map(|(index, saved)| {
             let fork = &mut self.tables[index].fork;
-            match (saved, fork.as_mut()) {
-                (Some(saved), Some(fork)) => fork.roll_back(saved),
-                _ => *fork = None,
-            }
-        }
+            let saved = match (saved, fork.as_mut()) {
+                (Some(saved), Some(fork)) => {
+                    fork.roll_back(saved);
+                    Some(fork.savepoint())
+                }
+                _ => {
+                    *fork = None;
+                    None
+                }
+            };
+            (index, saved)
+        });
+        self.savepoints[number - 1] = again.collect();
     }
 
     /// Removes savepoint `number` and those set after it. What was written stays.
@@ -494,6 +516,7 @@ impl Transaction {
                     *fork = new;
                 }
                 // Upkeep moves rows, but nothing depends on where they are.
+                self.tables[index].is_overtaken |= !has_same_rows;
                 must_judge |= !has_same_rows && self.tables.iter().any(|touched| touched.is_relied_on);
             }
             let relied: Vec<usize> = (0..self.tables.len())
@@ -654,11 +677,17 @@ impl Transaction {
         let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
         let touched = tables.iter().zip(&mut heads).map(|(table, head)| self.touched(table, head));
         let touched: Vec<Touched> = touched.collect();
+        let is_overtaken: Vec<bool> = indices
+            .iter()
+            .zip(&heads)
+            .map(|(&index, head)| !self.tables[index].pinned().is_of(head))
+            .collect();
         // A fork without changes locks the head of its table when it ends.
         drop(heads);
-        for (index, touched) in indices.into_iter().zip(touched) {
-            let needs_turn = self.tables[index].needs_turn;
-            self.tables[index] = Touched { is_relied_on: true, needs_turn, ..touched };
+        for ((index, touched), is_overtaken) in indices.into_iter().zip(touched).zip(is_overtaken) {
+            let Touched { needs_turn, is_overtaken: was, .. } = self.tables[index];
+            let is_overtaken = is_overtaken || was;
+            self.tables[index] = Touched { is_relied_on: true, needs_turn, is_overtaken, ..touched };
         }
     }
 }
@@ -696,6 +725,12 @@ fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
 /// Locks the heads of tables, which must be in order. No commit falls in between.
 fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
     tables.iter().map(|table| table.head()).collect()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a table was saved for a savepoint.
+    static SAVED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(test)]

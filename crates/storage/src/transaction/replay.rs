@@ -39,7 +39,7 @@ pub(super) fn replay(
     // Only appended rows need them.
     let mut newcomers: Option<Newcomers<'_>> = None;
     let mut writer = new.write();
-    for operation in old.log().expect("a fork that others can overtake has a log") {
+    for operation in old.log().expect("a fork that others can overtake has a log").iter() {
         waiter.look()?;
         match operation {
             Operation::Insert { number, new } => {

@@ -13,6 +13,8 @@ mod sketch;
 mod zone;
 
 pub use datum::Datum;
+#[cfg(test)]
+pub(crate) use hash::HASHED;
 pub(crate) use hash::{hash_bytes, hash_word};
 pub(crate) use sketch::REGISTERS;
 pub use sketch::Sketch;

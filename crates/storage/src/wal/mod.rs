@@ -35,5 +35,5 @@ mod tests;
 
 pub use frame::{Frame, Kind, MAX_FRAME};
 pub use reader::{Commit, LogReader, Tail};
-pub use segments::SegmentBytes;
+pub use segments::{LogOwner, SegmentBytes};
 pub use writer::{Log, Synchronous};

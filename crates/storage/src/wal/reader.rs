@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Bytes of the file that are searched at once.
 const SEARCHED: usize = 1 << 20;
+/// More positions than a log has had since a checkpoint.
+const LOST: u64 = 1 << 40;
 /// Bytes of the transaction's number, which precedes the records.
 pub(super) const TRANSACTION_BYTES: usize = 8;
 
@@ -34,6 +36,9 @@ pub struct Commit {
 #[derive(Debug)]
 pub struct Tail {
     pub(super) position: u64,
+    /// What was certainly synced: everything before this position, as the header of the data file or a frame
+    /// says.
+    pub(super) synced: u64,
     /// The latest run that wrote a frame, even if that frame was lost.
     pub(super) run: u32,
     pub(super) segments: Segments,
@@ -45,6 +50,13 @@ impl Tail {
     /// Where the log ends.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Where a log goes on whose frames from here on are lost, in a new file: so far behind them that none of
+    /// them is ever taken for a frame of the new one, should they turn up.
+    #[must_use]
+    pub fn beyond_what_is_lost(self) -> Tail {
+        Tail { position: self.position + LOST, ..self }
     }
 
     /// True if the database was closed, so that nothing can be missing.
@@ -59,6 +71,8 @@ pub struct LogReader {
     backend: Arc<dyn Backend>,
     segments: Segments,
     position: u64,
+    /// As in [`Tail`].
+    synced: u64,
     run: u32,
     /// The last frame that was read.
     last: Option<FrameHeader>,
@@ -101,6 +115,7 @@ impl LogReader {
             backend,
             segments,
             position,
+            synced: position,
             run: 0,
             last: None,
             misses_segments: false,
@@ -209,6 +224,7 @@ impl LogReader {
             self.parts.clear();
         }
         (self.position, self.run, self.last) = (header.end(), header.run, Some(header));
+        self.synced = self.synced.max(header.durable);
         Ok(Some((header, payload)))
     }
 
@@ -270,6 +286,7 @@ impl LogReader {
                 }
             }
         }
-        Ok(Tail { position: end, run, segments: self.segments, is_closed: self.is_closed })
+        let Self { synced, segments, is_closed, .. } = self;
+        Ok(Tail { position: end, synced: synced.min(end), run, segments, is_closed })
     }
 }

@@ -1,4 +1,7 @@
-//! Segments: where each position is in the file.
+//! Segments: where each position is in the file, and whose log the file is.
+//!
+//! A log has the header of a segment from the moment at which it is first synced, and before that nothing but
+//! zeros: whatever else a file contains, it is not a log, and is left alone ([`LogOwner`]).
 
 use super::frame::HEADER_BYTES;
 use crate::backend::bytes::{checksum, put_at, u32_at, u64_at};
@@ -19,8 +22,8 @@ const CHECKSUM_AT: usize = NUMBER_AT + 8;
 const SEGMENT_HEADER: usize = CHECKSUM_AT + 8;
 /// Where positions begin within a segment, as the header has a sector of its own.
 pub(super) const FIRST: usize = SECTOR;
-/// Zeros that are written at once.
-const ZEROS: usize = 1 << 20;
+/// Bytes that are written or searched at once.
+const PIECE: usize = 1 << 20;
 /// Free segments that are kept.
 const SPARE: usize = 2;
 
@@ -82,6 +85,68 @@ impl SegmentBytes {
     }
 }
 
+/// Whose log a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogOwner {
+    /// Nobody's: the file is empty, or has nothing but zeros. A log of which nothing was synced is like that.
+    Nobody,
+    /// This database's.
+    Database(DatabaseId),
+    /// It begins as a log does, and cannot be read.
+    Unreadable,
+    /// The file is something else.
+    Other,
+}
+
+impl LogOwner {
+    /// Looks at a file.
+    ///
+    /// # Errors
+    /// Those of the medium.
+    pub fn of(backend: &dyn Backend) -> io::Result<LogOwner> {
+        let length = backend.length()?;
+        let mut first = [0; SEGMENT_HEADER];
+        let known = (length as usize).min(SEGMENT_HEADER);
+        read_while_there(backend, 0, &mut first[..known])?;
+        if first.starts_with(&MAGIC) {
+            return Ok(owner(&first).map_or(LogOwner::Unreadable, LogOwner::Database));
+        }
+        let mut piece = vec![0; length.min(PIECE as u64) as usize];
+        for at in (0..length).step_by(PIECE) {
+            let piece = &mut piece[..(length - at).min(PIECE as u64) as usize];
+            read_while_there(backend, at, piece)?;
+            if piece.iter().any(|byte| *byte != 0) {
+                return Ok(LogOwner::Other);
+            }
+        }
+        Ok(LogOwner::Nobody)
+    }
+}
+
+/// Reads bytes; zeros, if a writer has truncated the file meanwhile.
+fn read_while_there(backend: &dyn Backend, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    match backend.read(offset, out) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            out.fill(0);
+            Ok(())
+        }
+        read => read,
+    }
+}
+
+/// The database that a segment's header names, if it is one.
+fn owner(header: &[u8; SEGMENT_HEADER]) -> Option<DatabaseId> {
+    let mut owner = DatabaseId([0; 16]);
+    owner.0.copy_from_slice(&header[ID_AT..NUMBER_AT]);
+    let is_whole = checksum(&header[..CHECKSUM_AT], owner.seed()) == u64_at(header, CHECKSUM_AT);
+    (header.starts_with(&MAGIC) && is_whole).then_some(owner)
+}
+
+fn of_another(backend: &dyn Backend) -> Error {
+    Error::input(format!("{} is the log of another database", backend.name()))
+        .with_hint("it was not touched: if that database is gone, move the log away")
+}
+
 /// Positions are below this limit, so that their sums do not overflow.
 pub(super) const MOST_POSITIONS: u64 = 1 << 62;
 
@@ -112,6 +177,30 @@ impl Segments {
         cut: u64,
     ) -> Result<Segments> {
         let io = |error| refused(backend, &error);
+        // A writer may be making its first segment between the looks.
+        for _ in 0..2 {
+            let found = Segments::find_once(backend, id, bytes, cut)?;
+            if !found.places.is_empty() {
+                return Ok(found);
+            }
+            match LogOwner::of(backend).map_err(io)? {
+                LogOwner::Nobody => return Ok(found),
+                // The header is there, and the rest of its segment is not.
+                LogOwner::Database(owner) if owner == id => return Ok(found),
+                LogOwner::Database(_) => return Err(of_another(backend)),
+                LogOwner::Unreadable | LogOwner::Other => {}
+            }
+        }
+        match LogOwner::of(backend).map_err(io)? {
+            LogOwner::Other => Err(Error::input(format!("{} is not a log", backend.name()))
+                .with_hint("it was not touched: the log of the database would have this name")),
+            _ => Err(damaged(backend, 0, "the first segment of the log")),
+        }
+    }
+
+    /// One look at the headers.
+    fn find_once(backend: &dyn Backend, id: DatabaseId, bytes: SegmentBytes, cut: u64) -> Result<Segments> {
+        let io = |error| refused(backend, &error);
         let count = backend.length().map_err(io)? / u64::from(bytes.get());
         let mut segments = Segments { count, cut, ..Segments::none(id, bytes) };
         for place in 0..count {
@@ -121,14 +210,10 @@ impl Segments {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 read => read.map_err(io)?,
             }
-            let mut owner = DatabaseId([0; 16]);
-            owner.0.copy_from_slice(&header[ID_AT..NUMBER_AT]);
-            let sum = checksum(&header[..CHECKSUM_AT], owner.seed());
-            if !header.starts_with(&MAGIC) || sum != u64_at(&header, CHECKSUM_AT) {
-                continue;
-            }
-            if owner != id {
-                return Err(Error::input(format!("{} is the log of another database", backend.name())));
+            match owner(&header) {
+                None => continue,
+                Some(owner) if owner != id => return Err(of_another(backend)),
+                Some(_) => {}
             }
             let version = u32_at(&header, VERSION_AT);
             if version > VERSION {
@@ -205,14 +290,21 @@ impl Segments {
             None => {
                 // So that no later sync has to write the length of the file, or its allocation on the disk.
                 let (start, bytes) = (self.offset(self.count), self.bytes.get() as usize);
-                let zeros = vec![0; bytes.min(ZEROS)];
-                for at in (0..bytes).step_by(ZEROS) {
+                let zeros = vec![0; bytes.min(PIECE)];
+                for at in (0..bytes).step_by(PIECE) {
                     backend.write(start + at as u64, &zeros[..zeros.len().min(bytes - at)])?;
                 }
                 self.count += 1;
                 self.count - 1
             }
         };
+        backend.write(self.offset(place), &self.header(number))?;
+        self.places.insert(number, place);
+        Ok(())
+    }
+
+    /// The header of a segment.
+    fn header(&self, number: u64) -> [u8; SEGMENT_HEADER] {
         let mut header = [0; SEGMENT_HEADER];
         put_at(&mut header, 0, &MAGIC);
         put_at(&mut header, VERSION_AT, &VERSION.to_le_bytes());
@@ -221,8 +313,31 @@ impl Segments {
         put_at(&mut header, NUMBER_AT, &number.to_le_bytes());
         let sum = checksum(&header[..CHECKSUM_AT], self.id.seed());
         put_at(&mut header, CHECKSUM_AT, &sum.to_le_bytes());
-        backend.write(self.offset(place), &header)?;
-        self.places.insert(number, place);
+        header
+    }
+
+    /// Writes again, as it is read, what may be in the system's cache only: the positions of a range, of
+    /// which nobody knows that they were synced, the headers of its segments and of all later ones, and the
+    /// end of the file, so that its length is written as well.
+    pub(super) fn write_again(&self, backend: &dyn Backend, range: Range<u64>) -> io::Result<()> {
+        let again = |offset: u64, bytes: usize| {
+            let mut buffer = vec![0; bytes];
+            backend.read(offset, &mut buffer)?;
+            backend.write(offset, &buffer)
+        };
+        let (first, _) = self.bytes.split(range.start);
+        for (&number, &place) in self.places.range(first..) {
+            backend.write(self.offset(place), &self.header(number))?;
+            let begin = number * self.bytes.positions();
+            let (from, to) = (range.start.max(begin), range.end.min(begin + self.bytes.positions()));
+            for start in (from..to).step_by(PIECE) {
+                let offset = self.offset(place) + FIRST as u64 + (start - begin);
+                again(offset, (to - start).min(PIECE as u64) as usize)?;
+            }
+        }
+        if self.count > 0 {
+            again(self.offset(self.count) - SECTOR as u64, SECTOR)?;
+        }
         Ok(())
     }
 

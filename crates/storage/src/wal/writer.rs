@@ -89,7 +89,7 @@ impl Log {
     pub fn create(backend: Arc<dyn Backend>, id: DatabaseId, bytes: SegmentBytes) -> Result<Log> {
         Log::begin(
             backend,
-            Tail { position: 0, run: 0, segments: Segments::none(id, bytes), is_closed: false },
+            Tail { position: 0, synced: 0, run: 0, segments: Segments::none(id, bytes), is_closed: false },
         )
     }
 
@@ -102,16 +102,18 @@ impl Log {
     }
 
     fn begin(backend: Arc<dyn Backend>, tail: Tail) -> Result<Log> {
-        let Tail { position, run, mut segments, .. } = tail;
+        let Tail { position, synced, run, mut segments, .. } = tail;
         let io = |error| refused(&*backend, &error);
         let Some(run) = run.checked_add(1) else {
             return Err(Error::resource(format!("{} was opened too often", backend.name())));
         };
+        // A process that was killed, or whose sync failed, may have left this in the system's cache only. A
+        // sync that succeeds says nothing about it (docs/decisions/0040).
+        segments.write_again(&*backend, synced..position).map_err(io)?;
         let (number, _) = segments.bytes.split(position);
         if segments.place_of(position).is_none() {
             segments.begin(&*backend, number).map_err(io)?;
         }
-        // What a killed process wrote may be in the system's cache only.
         backend.sync().map_err(io)?;
         let queue = Queue {
             waiting: Vec::new(),

@@ -11,13 +11,15 @@
 
 use super::Writer;
 use super::demand::among;
+use super::pieces::Look;
 use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
 use crate::block::{Block, Fixed, Form, with_fixed};
 use crate::tree::key::{Key, count_not_above};
 use crate::tree::{EncodedSlice, RowGroup};
-use entasis_vector::{Buffer, DataType, bitmap};
+use entasis_vector::statement::reserve;
+use entasis_vector::{Buffer, DataType, Result, bitmap};
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -49,9 +51,14 @@ impl Writer<'_> {
         parts: &[SourceSlice<'_>],
         keys: Vec<u64>,
         key: KeyOf<'_>,
-        workers: usize,
-    ) -> Vec<RowGroup> {
+        (workers, look): (usize, Look<'_>),
+    ) -> Result<Vec<RowGroup>> {
         let options = &self.shape.options;
+        let schema = &self.shape.schema;
+        let widest = schema.iter().map(|field| field.ty.physical().width()).max().unwrap_or(0);
+        // Rows with their keys, their buckets, and a column as it is dealt and gathered.
+        let of_row = size_of::<(u64, u32)>() + size_of::<u64>() + size_of::<u32>();
+        let _memory = reserve(keys.len() * (of_row + 2 * widest * workers.min(schema.len())))?;
         let width = options.block_slots;
         let filled = (options.group_slots / width * options.filled_slots(width)).max(1);
         let bounds = bounds_of(&keys, keys.len().div_ceil((filled * 3 / 4).max(1)));
@@ -74,7 +81,7 @@ impl Writer<'_> {
         let expected = self.expected();
         let first = (0..bounds.len()).find(|&bucket| !buckets.range(bucket).is_empty());
         let planned = share(
-            workers,
+            (workers, look),
             bounds.len(),
             || (),
             |(), bucket| {
@@ -88,15 +95,13 @@ impl Writer<'_> {
                     .map(|(group, own)| self.planned(bucket, (own, key), is_first(group), &expected))
                     .collect::<Vec<Planned>>()
             },
-        );
+        )?;
         let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
         drop(of_buckets);
         drop(rows);
-        let schema = &self.shape.schema;
-        let widest = schema.iter().map(|field| field.ty.physical().width()).max().unwrap_or(0);
         let dealt = || Buffer::zeroed(buckets.of_rows.len() * widest);
         let places = OnceLock::new();
-        let columns = share(workers, schema.len(), dealt, |dealt, column| {
+        let columns = share((workers, look), schema.len(), dealt, |dealt, column| {
             let plain = |part: &SourceSlice<'_>| {
                 part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null()
             };
@@ -122,12 +127,12 @@ impl Writer<'_> {
                     gather(parts, own, &buckets, places, &planned, width)
                 }
             )
-        });
+        })?;
         for column in columns {
             let slices = planned.iter_mut().flat_map(|planned| &mut planned.blocks);
             slices.zip(column).for_each(|(blocks, block)| blocks.push(block));
         }
-        planned.into_iter().map(|planned| self.finished(planned)).collect()
+        Ok(planned.into_iter().map(|planned| self.finished(planned)).collect())
     }
 
     fn planned(
@@ -305,35 +310,44 @@ fn gather(
 /// The results of `work` for the numbers below `tasks`, in order, computed by several workers. Each worker
 /// has a state.
 fn share<S, R: Send>(
-    workers: usize,
+    (workers, look): (usize, Look<'_>),
     tasks: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> R + Sync,
-) -> Vec<R> {
+) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
+    let take = || Some(next.fetch_add(1, Relaxed)).filter(|&task| task < tasks);
     let run = || {
         let mut state = state();
         let mut done = Vec::new();
-        loop {
-            let task = next.fetch_add(1, Relaxed);
-            if task >= tasks {
-                return done;
-            }
+        while let Some(task) = take() {
             done.push((task, work(&mut state, task)));
         }
+        done
     };
-    let mut done = thread::scope(|scope| {
+    // Only this thread may look; the others stop with it.
+    let lead = || {
+        let mut state = state();
+        let mut done = Vec::new();
+        while let Some(task) = take() {
+            look().inspect_err(|_| next.store(tasks, Relaxed))?;
+            done.push((task, work(&mut state, task)));
+        }
+        Ok(done)
+    };
+    let mut done: Vec<(usize, R)> = thread::scope(|scope| {
         // If a thread cannot be started, the others do its work.
         let start = |_| thread::Builder::new().name("entasis-load".into()).spawn_scoped(scope, run).ok();
         let others: Vec<_> = (1..workers.min(tasks)).filter_map(start).collect();
-        let mut done = run();
+        let mut done = lead();
         for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let others = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            done = done.map(|done| done.into_iter().chain(others).collect());
         }
         done
-    });
+    })?;
     done.sort_unstable_by_key(|(task, _)| *task);
-    done.into_iter().map(|(_, result)| result).collect()
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 #[cfg(test)]
@@ -403,7 +417,7 @@ mod tests {
                 let mut head = table.head();
                 let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };
                 let groups = match by_buckets {
-                    true => writer.lay_many(&parts, 3),
+                    true => writer.lay_many(&parts, 3, &|| Ok(())).unwrap(),
                     false => writer.lay_parts(&parts, &key_of, &Key::clone),
                 };
                 writer.replace_groups(groups);

@@ -27,6 +27,9 @@ const FEW: u64 = 2;
 /// Rows are distributed to buckets before they are sorted if there are so many row groups, or more.
 const BUCKETS_MIN: usize = 3;
 
+/// What is called now and then, and may end the work.
+pub(super) type Look<'a> = &'a dyn Fn() -> Result<()>;
+
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order; without a layout key, they get consecutive row numbers.
     /// Pieces that somebody else holds are copied. If very many rows are laid out, `workers` threads do it.
@@ -34,12 +37,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB; the errors of `look`.
-    pub(crate) fn hang(
-        &mut self,
-        pieces: Vec<Arc<Piece>>,
-        workers: usize,
-        look: &dyn Fn() -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn hang(&mut self, pieces: Vec<Arc<Piece>>, workers: usize, look: Look<'_>) -> Result<()> {
         look()?;
         if self.shape.key.is_none() {
             return pieces.into_iter().try_for_each(|piece| {
@@ -52,14 +50,14 @@ impl Writer<'_> {
         if (many || rows >= self.shape.options.group_slots as u64 / 4) && self.is_behind(&pieces) {
             self.hang_behind(pieces);
         } else if many {
-            self.lay_all(&pieces, workers);
+            self.lay_all(&pieces, workers, look)?;
         } else {
             pieces.iter().try_for_each(|piece| self.insert_piece(piece, look))?;
         }
         Ok(())
     }
 
-    fn insert_piece(&mut self, piece: &Piece, look: &dyn Fn() -> Result<()>) -> Result<()> {
+    fn insert_piece(&mut self, piece: &Piece, look: Look<'_>) -> Result<()> {
         let schema = &self.shape.schema;
         for slice in &piece.slices {
             look()?;
@@ -286,7 +284,7 @@ impl Writer<'_> {
     }
 
     /// Lays out all rows again: those of the table and those of the pieces.
-    fn lay_all(&mut self, pieces: &[Arc<Piece>], workers: usize) {
+    fn lay_all(&mut self, pieces: &[Arc<Piece>], workers: usize, look: Look<'_>) -> Result<()> {
         let (shape, old) = (self.shape, self.branch.root.groups.clone());
         let key = shape.key.as_ref().expect("the table has a layout key");
         // The parts are the slices of the table, then those of the pieces.
@@ -303,7 +301,7 @@ impl Writer<'_> {
         let rows: usize =
             parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
         let groups = match (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
-            true => self.lay_many(&parts, workers),
+            true => self.lay_many(&parts, workers, look)?,
             false => {
                 let key_of = |part: &SourceSlice<'_>, slot: usize| {
                     key.of_row(|column| part.blocks[column].datum(slot, shape.schema[column].ty.physical()))
@@ -322,15 +320,25 @@ impl Writer<'_> {
             }
         };
         self.replace_groups(groups);
+        Ok(())
     }
 
     /// Lays out very many rows.
-    pub(super) fn lay_many(&self, parts: &[SourceSlice<'_>], workers: usize) -> Vec<RowGroup> {
+    ///
+    /// # Errors
+    /// Those of `look`; resource, if the statement has no memory for it.
+    pub(super) fn lay_many(
+        &self,
+        parts: &[SourceSlice<'_>],
+        workers: usize,
+        look: Look<'_>,
+    ) -> Result<Vec<RowGroup>> {
         let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
         match key.least() {
             Key::Word(_) => {
                 let mut words = Vec::new();
                 for part in parts {
+                    look()?;
                     part.each_live(|slot| {
                         let datum = |column: usize| {
                             part.blocks[column].datum(slot, shape.schema[column].ty.physical())
@@ -340,12 +348,13 @@ impl Writer<'_> {
                         }
                     });
                 }
-                self.lay_buckets(parts, words, &Key::Word, workers)
+                self.lay_buckets(parts, words, &Key::Word, (workers, look))
             }
             Key::Bytes(_) => {
+                look()?;
                 let mut ranks = Ranks::of(parts, key, &shape.schema);
                 let words = std::mem::take(&mut ranks.of_rows);
-                self.lay_buckets(parts, words, &|rank| ranks.key(rank), workers)
+                self.lay_buckets(parts, words, &|rank| ranks.key(rank), (workers, look))
             }
         }
     }

@@ -239,8 +239,8 @@ impl Shape {
     }
 
     /// For each slot of a slice, the nearest live slot before it, or else the first live one: dead slots are
-    /// filled with these values, so that they widen no bounds. Without a layout key, slots beyond the last
-    /// row get no memory.
+    /// filled with these values, so that they widen no bounds (texts without a dictionary are not repeated).
+    /// Without a layout key, slots beyond the last row get no memory.
     fn filled(&self, node: &RowGroup, number: usize) -> Vec<u16> {
         let slice = &*node.slices[number];
         let is_last = number + 1 == node.slices.len() && self.key.is_none();

@@ -4,6 +4,9 @@ use super::scope::{Block, Column, Scope};
 use super::values::Family::{self, *};
 use super::{Generator, Shape};
 
+/// The most columns of a wide list, which is rare.
+const WIDE: i64 = 70;
+
 impl Generator {
     /// A SELECT block. `families` are those of the result's columns, by default arbitrary; the columns are
     /// mostly cast to a common type.
@@ -12,6 +15,9 @@ impl Generator {
         let (mut from, scope) = self.from(depth);
         if self.random.chance(50) {
             from = format!("{from} WHERE {}", self.predicate(&scope, depth));
+            if self.is_common() && depth > 1 && self.random.chance(4) {
+                from.push_str(" AND random() < 2");
+            }
         }
         if families.is_none() && scope.has_distinct_names() && self.random.chance(15) {
             let distinct = self.distinct();
@@ -33,7 +39,8 @@ impl Generator {
         let wanted = match families {
             Some(families) => families,
             None => {
-                free = (0..self.random.between(1, 4)).map(|_| self.family_of(&scope)).collect();
+                let most = if self.shape == Shape::Small && self.random.chance(2) { WIDE } else { 4 };
+                free = (0..self.random.between(1, most)).map(|_| self.family_of(&scope)).collect();
                 &free
             }
         };
@@ -119,7 +126,37 @@ impl Generator {
                 groups.push(if is_column && group == &place { key.clone() } else { place });
             }
         }
+        let is_column = |key: &String| scope.columns().any(|column| column.name == *key);
+        if self.shape == Shape::Small && keys.iter().all(is_column) && self.random.chance(20) {
+            return format!(" GROUP BY {}", self.sets(keys));
+        }
         format!(" GROUP BY {}", groups.join(", "))
+    }
+
+    /// Sets of keys, in which a key may be written several times: alone, in one set, in several.
+    fn sets(&mut self, keys: &[String]) -> String {
+        let mut elements = Vec::new();
+        for _ in 0..*self.random.pick(&[1, 1, 2]) {
+            let mut some: Vec<String> = keys.to_vec();
+            if self.random.chance(30) {
+                some.push(self.random.pick(keys).clone());
+            }
+            let all = some.join(", ");
+            elements.push(match self.random.below(5) {
+                0 => format!("ROLLUP ({all})"),
+                1 => format!("CUBE ({all})"),
+                2 => format!("GROUPING SETS (({all}), ({}), ())", self.random.pick(keys)),
+                3 => format!("GROUPING SETS (({all}), ({all}))"),
+                _ => format!("ROLLUP (({all}))"),
+            });
+        }
+        if self.random.chance(50) {
+            elements.push(self.random.pick(keys).clone());
+        }
+        // A key that no set has would not be one.
+        let all = elements.join(", ");
+        elements.extend(keys.iter().filter(|key| !all.contains(*key)).cloned());
+        elements.join(", ")
     }
 
     /// A condition on groups: on an aggregate, or on a key.

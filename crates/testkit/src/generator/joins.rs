@@ -2,7 +2,7 @@
 
 use super::scope::{Column, Scope};
 use super::values::COMPUTED;
-use super::values::Family::{self, Text};
+use super::values::Family::{self, Integer, Text};
 use super::{Generator, Shape};
 
 /// The most rows in the product of all tables in a FROM: the reference visits each.
@@ -139,10 +139,24 @@ impl Generator {
             columns.insert(0, unknown);
             return (format!("(SELECT {}) {alias}", items.join(", ")), Scope::of(alias, columns, 1));
         }
+        // Rows that must be computed, between constant ones.
+        for row in rows.iter_mut().filter(|_| count > 1) {
+            if columns[0].family == Text && self.random.chance(40) {
+                row[0] = format!("{}('Ab')", self.random.pick(&["upper", "lower"]));
+            }
+        }
         let lines: Vec<String> = rows.into_iter().map(|row| format!("({})", row.join(", "))).collect();
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let sql = format!("(VALUES {}) {alias}({})", lines.join(", "), names.join(", "));
-        (sql, Scope::of(alias, columns, count))
+        let (lines, names) = (lines.join(", "), names.join(", "));
+        if count > 1 && self.random.chance(30) {
+            // Rows have the numbers of their places.
+            let number = Column { name: self.name("n"), family: Integer, wild: false };
+            let rows = format!("(VALUES {lines}) q({names})");
+            let sql = format!("(SELECT *, row_number() OVER () AS {} FROM {rows}) {alias}", number.name);
+            columns.push(number);
+            return (sql, Scope::of(alias, columns, count));
+        }
+        (format!("(VALUES {lines}) {alias}({names})"), Scope::of(alias, columns, count))
     }
 
     fn join_condition(&mut self, left: &Scope, right: &Scope, kind: &str) -> String {

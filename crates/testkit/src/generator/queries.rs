@@ -21,6 +21,7 @@ impl Generator {
         match self.random.below(10) {
             0 | 1 => self.set_operation(),
             2 | 3 => self.with_clause(),
+            4 if self.random.chance(40) => self.recursion(),
             _ => self.block(None, 2),
         }
     }
@@ -111,6 +112,58 @@ impl Generator {
             items.push(format!("{item} AS c{i}"));
         }
         format!("SELECT {}", items.join(", "))
+    }
+
+    /// A recursion over pairs of values that come from tables, of which there are finitely many: rows that
+    /// come again end it. Its rows are those of a transitive closure.
+    fn recursion(&mut self) -> Block {
+        let own = self.tables.len();
+        use Family::{Date, Decimal, Integer, Text};
+        // Equal values are the same values.
+        let families =
+            [*self.random.pick(&[Integer, Text, Date, Decimal]), *self.random.pick(&[Integer, Text])];
+        let columns = |names: [&str; 2]| -> Vec<Column> {
+            let column = |(name, family): (&str, &Family)| Column {
+                name: name.to_string(),
+                family: *family,
+                wild: true,
+            };
+            names.into_iter().zip(&families).map(column).collect()
+        };
+        let cast = |family: Family, name: &str| format!("CAST({name} AS {})", family.common_type());
+        let [a, b] = families;
+        let start = self.block(Some(&families), 1);
+        let edges = self.block(Some(&families), 1);
+        let (start, edges) = (start.sql, edges.sql);
+        let step = match self.random.below(3) {
+            // From one pair to the next.
+            0 => format!(
+                "SELECT {}, {} FROM rec JOIN edge ON rec.k1 = edge.c1",
+                cast(a, "edge.c0"),
+                cast(b, "rec.k1")
+            ),
+            1 => format!(
+                "SELECT {}, {} FROM rec JOIN edge ON rec.k0 = edge.c0",
+                cast(a, "rec.k0"),
+                cast(b, "edge.c1")
+            ),
+            _ => format!(
+                "SELECT {}, {} FROM rec CROSS JOIN edge WHERE rec.k1 <= edge.c1",
+                cast(a, "rec.k0"),
+                cast(b, "edge.c1")
+            ),
+        };
+        let rec = Table { name: "rec".into(), columns: columns(["k0", "k1"]), rows: 60 };
+        self.tables.extend([rec.clone(), rec.clone(), rec]);
+        let outer = self.block(None, 1);
+        self.tables.truncate(own);
+        let sql = format!(
+            "WITH RECURSIVE edge AS ({edges}), rec(k0, k1) AS (SELECT {}, {} FROM ({start}) s UNION {step}) {}",
+            cast(a, "c0"),
+            cast(b, "c1"),
+            outer.sql
+        );
+        Block { sql, ..outer }
     }
 
     /// One or two named queries, mostly read more than once; the second may read the first.

@@ -130,10 +130,13 @@ pub fn evaluate(expr: &Expr, row: Row<'_>) -> Result<Value> {
             match (evaluate(input, row)?, evaluate(pattern, row)?) {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
                 (Value::Text(text), Value::Text(pattern)) => {
-                    let fold = |s: &str| if *case_insensitive { s.to_lowercase() } else { s.to_string() };
-                    let text: Vec<char> = fold(&text).chars().collect();
-                    let pattern: Vec<char> = fold(&pattern).chars().collect();
-                    Value::Boolean(like(&text, &pattern, escape.unwrap_or('\\')))
+                    let (text, pattern): (Vec<char>, Vec<char>) =
+                        (text.chars().collect(), pattern.chars().collect());
+                    let same = |a: char, b: char| match case_insensitive {
+                        true => a.to_lowercase().eq(b.to_lowercase()),
+                        false => a == b,
+                    };
+                    Value::Boolean(like(&text, &pattern, escape.unwrap_or('\\'), &same))
                 }
                 (text, _) => return Err(unexpected("VARCHAR", &text)),
             }
@@ -344,15 +347,17 @@ fn add_months(date: i64, months: i32) -> i64 {
 // ---- text -------------------------------------------------------------------------------------------------
 
 /// `%` matches any text, `_` any character; the character after the escape matches itself.
-fn like(text: &[char], pattern: &[char], escape: char) -> bool {
+fn like(text: &[char], pattern: &[char], escape: char, same: &impl Fn(char, char) -> bool) -> bool {
     match pattern {
         [] => text.is_empty(),
         [c, literal, rest @ ..] if *c == escape => {
-            text.first() == Some(literal) && like(&text[1..], rest, escape)
+            text.first().is_some_and(|c| same(*c, *literal)) && like(&text[1..], rest, escape, same)
         }
-        ['%', rest @ ..] => (0..=text.len()).any(|skip| like(&text[skip..], rest, escape)),
-        ['_', rest @ ..] => !text.is_empty() && like(&text[1..], rest, escape),
-        [c, rest @ ..] => text.first() == Some(c) && like(&text[1..], rest, escape),
+        ['%', rest @ ..] => (0..=text.len()).any(|skip| like(&text[skip..], rest, escape, same)),
+        ['_', rest @ ..] => !text.is_empty() && like(&text[1..], rest, escape, same),
+        [c, rest @ ..] => {
+            text.first().is_some_and(|own| same(*own, *c)) && like(&text[1..], rest, escape, same)
+        }
     }
 }
 
@@ -572,7 +577,8 @@ mod tests {
     #[test]
     fn patterns_match_characters() {
         let matches = |text: &str, pattern: &str| {
-            like(&text.chars().collect::<Vec<_>>(), &pattern.chars().collect::<Vec<_>>(), '\\')
+            let (text, pattern): (Vec<char>, Vec<char>) = (text.chars().collect(), pattern.chars().collect());
+            like(&text, &pattern, '\\', &|a, b| a == b)
         };
         assert!(
             matches("größe", "gr__e")

@@ -30,3 +30,17 @@ fn the_examples_give_what_they_say() {
     }
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
+
+#[test]
+fn what_the_page_says_is_left_out_is_not_there() {
+    let page = entasis_sql::functions_page();
+    let (_, rest) = page.split_once("## What is left out").expect("the section");
+    let (section, _) = rest.split_once("Where PostgreSQL and DuckDB disagree").expect("its end");
+    let known = entasis::functions();
+    let names = section.split('`').skip(1).step_by(2);
+    let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let there: Vec<&str> =
+        names.filter(is_plain).filter(|name| known.iter().any(|own| own == name)).collect();
+    assert!(there.is_empty(), "these functions exist: {there:?}");
+    assert!(known.iter().any(|own| own == "lower"), "the list of functions has another form");
+}

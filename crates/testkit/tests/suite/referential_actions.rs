@@ -146,7 +146,6 @@ enum Event {
 struct Open {
     due: VecDeque<Due>,
     came: Vec<(usize, i64)>,
-    went: Vec<(usize, i64)>,
 }
 
 struct Model {
@@ -194,7 +193,7 @@ impl Model {
             {
                 let refers = |row: &Row| row[key.column].is_some_and(|value| went.contains(&value));
                 match action {
-                    Action::Deferred => open.went.extend(went.iter().map(|&value| (number, value))),
+                    Action::Deferred => {}
                     Action::Restrict if tables[key.child].iter().any(refers) => return None,
                     Action::Restrict => {}
                     _ if went.is_empty() => {}
@@ -245,12 +244,12 @@ impl Model {
         while let Some(due) = open.due.pop_front() {
             self.follow(tables, &due, open)?;
         }
-        let dangles = |(number, value): &(usize, i64)| {
-            let key = self.keys[*number];
-            let is_there = tables[key.parent].iter().any(|row| row[0] == Some(*value));
-            !is_there && tables[key.child].iter().any(|row| row[key.column] == Some(*value))
+        // Not only what the statement has touched: whatever it did, every reference must have its row.
+        let holds = |key: &ForeignKey| {
+            let is_there = |value: i64| tables[key.parent].iter().any(|row| row[0] == Some(value));
+            tables[key.child].iter().all(|row| row[key.column].is_none_or(is_there))
         };
-        (!open.came.iter().chain(&open.went).any(dangles)).then_some(())
+        self.keys.iter().all(holds).then_some(())
     }
 
     fn run(&mut self, table: usize, doing: Doing, condition: Condition) -> Option<()> {

@@ -209,6 +209,10 @@ fn parse_items(text: &str, qualifier: Option<Qualifier>) -> Option<Interval> {
         items.push(take_item(&mut rest, qualifier)?);
     }
     let mut sum: Option<Interval> = None;
+    // Only one number has no unit of its own.
+    if items.iter().filter(|item| matches!(item, Item::Bare(_))).count() > 1 && qualifier.is_none() {
+        return None;
+    }
     // What a bare number counts: from the right, since what follows it tells.
     let mut unit = qualifier.map_or(IntervalUnit::Second, |(_, shortest)| shortest);
     for item in items.into_iter().rev() {
@@ -307,6 +311,10 @@ fn take_time(first: i64, rest: &mut &[u8], qualifier: Option<Qualifier>) -> Opti
     let second = part(rest)?;
     let in_minutes = qualifier == Some((IntervalUnit::Minute, IntervalUnit::Second));
     let (hours, minutes, seconds) = match rest.first() {
+        Some(b':') if !rest.get(1).is_some_and(u8::is_ascii_digit) => {
+            *rest = &rest[1..];
+            (first, second, 0)
+        }
         Some(b':') => (first, second, part(rest)?),
         Some(b'.') => (0, first, second),
         _ if in_minutes => (0, first, second),

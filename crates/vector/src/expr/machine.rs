@@ -21,6 +21,7 @@ use super::kernels::{
 use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId, Shared};
 use super::{ExternalFunction, Function};
 use crate::buffer::{Buffer, Native};
+use crate::statement::{Charge, STEP, charge};
 use crate::types::PhysicalType;
 use crate::vector::{Encoding, Vector};
 use crate::{CHUNK_ROWS, Chunk, DataType, Error, Result, Selection, bitmap, selection};
@@ -36,6 +37,8 @@ pub struct Machine {
     groups: Vec<Option<usize>>,
     picks: Vec<u16>,
     spares: Vec<Arc<Buffer>>,
+    /// The memory of many registers.
+    _charge: Option<Charge>,
 }
 
 /// Gives a column of the input: its number, the register, and a buffer that stays with the column.
@@ -51,6 +54,7 @@ impl Machine {
             groups: Vec::new(),
             picks: Vec::new(),
             spares: Vec::new(),
+            _charge: None,
         }
     }
 
@@ -61,7 +65,14 @@ impl Machine {
     /// Input errors of the expressions.
     pub fn project(&mut self, input: &Chunk, output: &mut Chunk) -> Result<()> {
         let code = &self.program.values;
-        let frame = self.values.get_or_insert_with(|| Frame::new(code));
+        let frame = match &mut self.values {
+            Some(frame) => frame,
+            none => {
+                let bytes = self.program.written_bytes() * CHUNK_ROWS;
+                self._charge = if bytes >= STEP { charge(bytes) } else { None };
+                none.insert(Frame::new(code))
+            }
+        };
         let rows = input.len();
         let home = home(code, input);
         let computed = match home {

@@ -25,6 +25,7 @@ pub mod program;
 
 pub use fold::evaluate_constant;
 pub use kernels::boolean::true_bits;
+pub use kernels::cast::{convert, convert_leniently, convert_parts};
 pub use machine::Machine;
 pub use parse::parse_value;
 pub use program::Program;
@@ -313,6 +314,12 @@ pub trait ExternalFunction: fmt::Debug + Send + Sync {
     fn is_immutable(&self) -> bool;
     /// True if the function looks at the time, the session or chance, not only at its arguments.
     fn is_volatile(&self) -> bool;
+    /// True if it has a result for all values of its argument types, and so may be computed for rows that the
+    /// statement does not ask for. `args` may be constants.
+    fn is_total(&self, args: &[Expr]) -> bool {
+        let _ = args;
+        false
+    }
     /// Computes the first `rows` positions of flat or constant `args` into `out`, whose type is the result's
     /// physical type and which the function begins.
     ///
@@ -323,7 +330,12 @@ pub trait ExternalFunction: fmt::Debug + Send + Sync {
 
 impl PartialEq for dyn ExternalFunction {
     fn eq(&self, other: &dyn ExternalFunction) -> bool {
-        self.name() == other.name() && !self.is_volatile() && !other.is_volatile()
+        // Copies of one volatile call, such as that of `random() BETWEEN a AND b`, are that call; two calls
+        // that were written have functions of their own.
+        match self.is_volatile() || other.is_volatile() {
+            true => std::ptr::addr_eq(self, other),
+            false => self.name() == other.name(),
+        }
     }
 }
 impl Eq for dyn ExternalFunction {}

@@ -78,7 +78,7 @@ fn date_of(year: i64, month: u32, day: u32) -> Option<i32> {
         .filter(|days| days.unsigned_abs() < INFINITE_DATE as u32)
 }
 
-/// `23:59[:59[.999999]]`, up to `24:00:00`; digits of fraction after the sixth are truncated.
+/// `23:[59[:[59[.999999]]]]`, up to `24:00:00`; digits of fraction after the sixth are truncated.
 #[inline]
 pub fn parse_time(mut bytes: &[u8]) -> Option<i64> {
     let micros = take_time(&mut bytes)?;
@@ -88,11 +88,15 @@ pub fn parse_time(mut bytes: &[u8]) -> Option<i64> {
 fn take_time(bytes: &mut &[u8]) -> Option<i64> {
     let hour = take_number(bytes, 1, 2)?;
     take(bytes, b':')?;
-    let minute = take_number(bytes, 2, 2)?;
-    let mut second = 0;
-    if bytes.first() == Some(&b':') {
-        take(bytes, b':')?;
-        second = take_number(bytes, 2, 2)?;
+    // A colon without digits behind it ends the time, as in DuckDB and PostgreSQL: `11:`, `11:11:`.
+    let is_open = |bytes: &[u8]| !bytes.first().is_some_and(u8::is_ascii_digit);
+    let (mut minute, mut second) = (0, 0);
+    if !is_open(bytes) {
+        minute = take_number(bytes, 2, 2)?;
+        if bytes.first() == Some(&b':') {
+            take(bytes, b':')?;
+            second = if is_open(bytes) { 0 } else { take_number(bytes, 2, 2)? };
+        }
     }
     let fraction = take_fraction(bytes);
     let micros = (hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + fraction;
@@ -190,7 +194,15 @@ pub fn parse_moment(text: &[u8]) -> Option<Moment<'_>> {
         return None;
     }
     let zone = bytes.trim_ascii_start();
-    Some(Moment { micros, zone: if zone.is_empty() { TextZone::None } else { parse_zone(zone)? } })
+    let zone = match zone {
+        [] => TextZone::None,
+        _ => match parse_zone(zone)? {
+            // A name stands apart from the time: `10:00 EST`, and not `10:00AB`.
+            TextZone::Named(_) if zone.len() == bytes.len() => return None,
+            zone => zone,
+        },
+    };
+    Some(Moment { micros, zone })
 }
 
 fn parse_zone(bytes: &[u8]) -> Option<TextZone<'_>> {
@@ -252,6 +264,13 @@ mod tests {
             ("2024-02-29 10:00:00.1234567 Z", "2024-02-29 10:00:00.123456 at 0"),
             ("2024-02-29 10:00:00-0230", "2024-02-29 10:00:00 at -9000"),
             ("1890-01-01 00:00:00+00:53:28", "1890-01-01 00:00:00 at 3208"),
+            ("2024-02-29 10:", "2024-02-29 10:00:00"),
+            ("2024-02-29 10:11:", "2024-02-29 10:11:00"),
+            ("2024-02-29 10:11:12.", "2024-02-29 10:11:12"),
+            ("2024-02-29 10:11:12AB", "none"),
+            ("2024-02-29 10:11:12.13AB", "none"),
+            ("2024-02-29 10:11:12.AAA", "none"),
+            ("2024-02-29 10:11:12UTC", "2024-02-29 10:11:12 at 0"),
             ("2024-02-29 10:00 Europe/Berlin", "2024-02-29 10:00:00 in Europe/Berlin"),
             ("0044-03-15 (BC)", "0044-03-15 (BC) 00:00:00"),
             ("0044-03-15 BC", "0044-03-15 (BC) 00:00:00"),
@@ -277,5 +296,8 @@ mod tests {
         assert_eq!(parse_time(b"24:00:00"), Some(MICROS_PER_DAY));
         assert_eq!(parse_time(b"24:00:01"), None);
         assert_eq!(parse_time(b"23:60"), None);
+        assert_eq!(parse_time(b"11:"), Some(11 * 3600 * MICROS_PER_SECOND));
+        assert_eq!(parse_time(b"11:11:"), parse_time(b"11:11"));
+        assert_eq!((parse_time(b"11"), parse_time(b"11::")), (None, None));
     }
 }

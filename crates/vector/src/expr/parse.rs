@@ -9,7 +9,7 @@ mod nested;
 use crate::error::sqlstate;
 use crate::types::{DataType, pow10};
 use crate::value::Value;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 pub use super::interval_text::{parse_interval, parse_qualified};
@@ -20,13 +20,30 @@ pub use super::moment_text::{parse_date, parse_moment, parse_time, parse_timesta
 /// # Errors
 /// Input: "cannot cast 'abc' to INTEGER", or that the number is out of the type's range.
 pub fn parse_value(text: &str, ty: DataType) -> Result<Value> {
+    parse(text, ty, false)
+}
+
+/// As [`parse_value`]; if `lenient`, NULL for what is no value of `ty`, and within lists and structs for what
+/// is none of their elements' and fields' types. A text that is no list or struct remains an error.
+///
+/// # Errors
+/// Those of [`parse_value`].
+pub(crate) fn parse_leniently(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
+    match parse(text, ty, lenient) {
+        Err(error) if lenient && !ty.is_nested() && error.kind() == ErrorKind::Input => Ok(Value::Null),
+        result => result,
+    }
+}
+
+fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
     let bytes = text.trim_ascii().as_bytes();
     let value = match ty {
         DataType::Varchar => return Ok(Value::Text(Arc::from(text))),
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(Arc::from(bytes))),
         DataType::Null => None,
         DataType::Boolean => parse_boolean(bytes).map(Value::Boolean),
-        DataType::Float32 | DataType::Float64 => parse_float(bytes).map(Value::Float),
+        DataType::Float32 => parse_float(bytes).map(|v| Value::Float(f64::from(v as f32))),
+        DataType::Float64 => parse_float(bytes).map(Value::Float),
         DataType::Decimal { precision, scale } => match parse_decimal(bytes, precision, scale) {
             None if parse_float(bytes).is_some_and(f64::is_finite) => return Err(out_of_range(text, ty)),
             number => number.map(Value::Integer),
@@ -40,8 +57,7 @@ pub fn parse_value(text: &str, ty: DataType) -> Result<Value> {
         DataType::TimestampTz => parse_timestamp(bytes).map(|(micros, _)| Value::Integer(micros.into())),
         DataType::Interval => parse_interval(text).map(Value::Interval),
         DataType::Uuid => parse_uuid(bytes).map(|uuid| Value::Integer(uuid as i128)),
-        DataType::List(element) => nested::parse_list(text, *element)?,
-        DataType::Struct(fields) => nested::parse_struct(text, fields)?,
+        DataType::List(_) | DataType::Struct(_) => nested::parse_nested(text, ty, lenient)?,
         _ => match parse_integer(bytes) {
             Some(number) => {
                 let (min, max) = ty.integer_range().expect("the rest are integers");

@@ -4,7 +4,7 @@
 //! have no `_` and become comparisons of bytes: equal, prefix, suffix, or pieces in order. The rest is
 //! matched character by character with one backtrack point, the last `%`.
 //!
-//! `ILIKE` compares the lower-case forms of text and pattern.
+//! `ILIKE` compares the lower-case forms of the characters.
 
 use crate::{Error, Result};
 use memchr::memmem;
@@ -41,26 +41,23 @@ impl Pattern {
     /// Input, if the pattern ends with the escape character.
     pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Pattern> {
         let escape = escape.unwrap_or('\\');
-        let lowered;
-        let pattern = if case_insensitive {
-            lowered = pattern.to_lowercase();
-            &lowered
-        } else {
-            pattern
-        };
         let mut steps = Vec::new();
+        let literal = |c: char, steps: &mut Vec<Step>| match case_insensitive {
+            // After the escapes have been read: the escape character may be a letter.
+            true => steps.extend(c.to_lowercase().map(Step::Literal)),
+            false => steps.push(Step::Literal(c)),
+        };
         let mut chars = pattern.chars();
         while let Some(c) = chars.next() {
             if c == escape {
-                let literal = chars.next();
                 let missing = || Error::input("LIKE pattern must not end with the escape character");
-                steps.push(Step::Literal(literal.ok_or_else(missing)?));
+                literal(chars.next().ok_or_else(missing)?, &mut steps);
             } else {
                 match c {
                     '%' if steps.last() == Some(&Step::AnyMany) => {}
                     '%' => steps.push(Step::AnyMany),
                     '_' => steps.push(Step::AnyOne),
-                    c => steps.push(Step::Literal(c)),
+                    c => literal(c, &mut steps),
                 }
             }
         }
@@ -94,7 +91,9 @@ impl Pattern {
     #[inline]
     pub fn matches(&self, text: &[u8]) -> bool {
         if self.case_insensitive {
-            let lowered = String::from_utf8_lossy(text).to_lowercase();
+            // Character by character, as in the pattern: a whole text would have the Σ at its end as ς.
+            let lowered: String =
+                String::from_utf8_lossy(text).chars().flat_map(char::to_lowercase).collect();
             self.matches_as_is(lowered.as_bytes())
         } else {
             self.matches_as_is(text)

@@ -299,7 +299,7 @@ pub fn fields(bytes: &[u8], fields: &[StructField]) -> Result<Vec<Value>> {
     fields.iter().map(value).collect()
 }
 
-/// Writes a nested value as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`, `['', 'a, b']`.
+/// Writes a nested value as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`, `['', 'a, b', '10:00:00']`.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> fmt::Result {
     match ty {
         DataType::List(element) => {
@@ -317,7 +317,9 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> f
             f.write_str("{")?;
             for (i, (field, value)) in of.iter().zip(values).enumerate() {
                 let separator = if i == 0 { "" } else { ", " };
-                write!(f, "{separator}'{}': ", field.name)?;
+                f.write_str(separator)?;
+                write_quoted(f, field.name)?;
+                f.write_str(": ")?;
                 write_part(f, &value, field.ty)?;
             }
             f.write_str("}")
@@ -326,16 +328,20 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> f
     }
 }
 
-/// Writes an element or the value of a field: a text in quotes if it could be taken for something else.
+/// Writes an element or the value of a field: in quotes if its text could be taken for something else.
 fn write_part(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt::Result {
-    let Value::Text(text) = value else { return write!(f, "{}", value.display(ty)) };
+    if value.is_null() || ty.is_nested() {
+        return write!(f, "{}", value.display(ty));
+    }
+    let text = value.display(ty).to_string();
     let is_plain = !text.is_empty()
-        && text.trim() == &**text
+        && text.trim() == text
         && !text.eq_ignore_ascii_case("null")
         && !text.contains(['(', ')', '[', ']', '{', '}', ',', ':', '=', '\'', '"', '\\']);
-    if is_plain {
-        return f.write_str(text);
-    }
+    if is_plain { f.write_str(&text) } else { write_quoted(f, &text) }
+}
+
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("'")?;
     for character in text.chars() {
         let escape = if matches!(character, '\'' | '\\') { "\\" } else { "" };

@@ -14,6 +14,7 @@ use crate::exec::group_table::{GroupTable, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order_rows;
+use crate::memory::Reservation;
 use crate::plan::SortKey;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Result, Selection, Vector};
@@ -197,10 +198,10 @@ impl Deferred {
         }
     }
 
-    /// Feeds everything collected to `states`.
+    /// Feeds everything collected to `states`, whose growth is added to `memory`.
     ///
     /// # Errors
-    /// Those of the states; interrupted.
+    /// Those of the states; interrupted; resource.
     pub fn feed(
         &mut self,
         spec: &DeferredSpec,
@@ -208,9 +209,10 @@ impl Deferred {
         states: &mut [State],
         feeder: &mut Feeder,
         tasks: &dyn Tasks,
-        context: &QueryContext,
+        (context, memory): (&QueryContext, &mut Reservation),
     ) -> Result<()> {
         let rows = self.materialized();
+        let (before, of_states) = (memory.bytes(), bytes_of(states));
         let ids: Vec<u32> = match spec.order.is_empty() {
             true => rows.ids().collect(),
             false => {
@@ -242,7 +244,12 @@ impl Deferred {
             groups.clear();
             groups.extend_from_slice(&chunk.vector(0).values::<u32>()[..ids.len()]);
             feeder.feed(&spec.feeds, &chunk, Groups::Rows(&groups), group_count, states)?;
+            memory.resize(before + bytes_of(states).saturating_sub(of_states))?;
         }
         Ok(())
     }
+}
+
+fn bytes_of(states: &[State]) -> usize {
+    states.iter().map(State::bytes).sum()
 }

@@ -86,6 +86,16 @@ impl Extreme {
         }
     }
 
+    /// Bytes of a group, without those of texts.
+    pub fn width(&self) -> usize {
+        match &self.values {
+            Values::Integer(_) | Values::Float(_) => 8,
+            Values::Wide(_) => 16,
+            Values::Interval(_) => size_of::<Option<Interval>>(),
+            Values::Text(_) => size_of::<Option<StringView>>(),
+        }
+    }
+
     /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         match &self.values {

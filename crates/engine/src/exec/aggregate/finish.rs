@@ -1,9 +1,10 @@
 //! The end of an aggregation: the partials of all workers become parts, such that no group is in two parts.
 //!
 //! Few groups, groups that are found without hashing, and states that can only be merged whole are merged
-//! into the largest partial, one after another. A single partial is a part as it is, unless rows wait
-//! ([`super::spill`]). Other groups are sealed and partitioned by hash; each partition is merged when its
-//! rows are read, by the worker that reads them ([`super::late`]).
+//! into the largest partial, one after another; the latter in the order of their first rows, into the first.
+//! A single partial is a part as it is, unless rows wait ([`super::spill`]). Other groups are sealed and
+//! partitioned by hash; each partition is merged when its rows are read, by the worker that reads them
+//! ([`super::late`]).
 
 use super::late::Late;
 use super::layout::AggregateLayout;
@@ -59,9 +60,15 @@ impl Merged {
         if has_rows || !fits || !(is_done || is_cheap) {
             return Ok(Merged::Late(Box::new(Late::new(layout, partials, spill, context, tasks)?)));
         }
-        let largest = (0..partials.len()).max_by_key(|&at| partials[at].table.groups());
-        let mut whole = match largest {
-            Some(at) => partials.swap_remove(at),
+        // States that are merged whole may depend on the order of their rows: the parts of a union keep
+        // theirs.
+        partials.sort_by_key(|partial| partial.first_morsel);
+        let first = match layout.merges_whole() {
+            true => (!partials.is_empty()).then_some(0),
+            false => (0..partials.len()).max_by_key(|&at| partials[at].table.groups()),
+        };
+        let mut whole = match first {
+            Some(at) => partials.remove(at),
             None => Partial::new(layout, GroupTable::new(&layout.keys, 0, collide), context)?,
         };
         for partial in partials {

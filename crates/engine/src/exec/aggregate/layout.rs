@@ -340,7 +340,13 @@ impl AggregateLayout {
         let function = &call.call.function;
         let counts_duplicates = matches!(function, F::Count | F::Sum | F::Avg | F::External(_));
         let distinct = call.call.distinct && counts_duplicates;
-        let ordered = !call.order.is_empty() && matches!(function, F::External(_) | F::AnyValue);
+        // Sums of exact numbers do not depend on the order of their rows; those of floats do.
+        let depends = match function {
+            F::External(_) | F::AnyValue => true,
+            F::Sum | F::Avg => call.args.first().is_some_and(|&arg| metas[arg].ty.is_float()),
+            _ => false,
+        };
+        let ordered = !call.order.is_empty() && depends;
         if !distinct && !ordered {
             return None;
         }

@@ -41,13 +41,14 @@ use crate::context::QueryContext;
 use crate::exec::group_table::{GroupTable, MOST_GROUPS, Partition};
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
+use crate::memory::Reservation;
 use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{Mutex, OnceLock};
 #[cfg(doc)]
 use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
-use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, Error, Result, Selection, Vector};
 use finish::Merged;
 use layout::AggregateLayout;
 use part::Morsel;
@@ -59,6 +60,8 @@ use writer::Writer;
 
 /// Rows after which a worker first asks whether groups repeat at all.
 pub const TRIAL_ROWS: usize = 32 << 10;
+/// Bytes that a chunk of results may have before memory is reserved for it.
+const WIDE: usize = 1 << 20;
 /// Rows that are not looked up after looking up has not paid.
 pub const BYPASS_ROWS: usize = 1 << 20;
 
@@ -153,6 +156,7 @@ impl Sink for AggregateSink {
             machine: self.shared.layout.program.clone().map(Machine::new),
             computed: Chunk::new(),
             partial: self.shared.new_partial()?,
+            morsel: 0,
             aside: 0,
             waiting: None,
             known: None,
@@ -208,6 +212,8 @@ struct AggregateWorker {
     /// Keys, arguments, filters.
     computed: Chunk,
     partial: Partial,
+    /// The morsel of the rows that come.
+    morsel: u64,
     /// Bytes of partials that were put aside.
     aside: usize,
     /// Rows that wait.
@@ -246,6 +252,9 @@ impl AggregateWorker {
 
     /// Folds in the computed rows, or lets them wait.
     fn take(&mut self) -> Result<()> {
+        if self.partial.rows == 0 {
+            self.partial.first_morsel = self.morsel;
+        }
         let shared = &self.shared;
         let (layout, rows) = (&shared.layout, self.computed.len());
         let reserved = if let Some(known) = &mut self.known {
@@ -258,6 +267,10 @@ impl AggregateWorker {
             self.partial.take_none(&self.computed, waiting)?;
             waiting.reserve()
         } else {
+            match (self.partial.make_room(rows), shared.spill.as_ref().filter(|spill| spill.may_write())) {
+                (Err(_), Some(spill)) => return self.take_known(&spill.clone()),
+                (room, _) => room?,
+            }
             self.partial.take(layout, &self.computed)?;
             self.partial.reserve()
         };
@@ -265,16 +278,32 @@ impl AggregateWorker {
         let waiting = self.waiting.as_ref().map_or(0, Writer::bytes);
         let bytes = self.aside + waiting + self.partial.reservation.bytes();
         if reserved.is_err() || spill.is_short(&self.partial, bytes) {
-            self.known = Some(Known::new(layout, &mut self.partial));
-            self.waiting
-                .get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL))
-                .write_from_now()?;
+            self.know(&spill.clone())?;
         }
         Ok(())
+    }
+
+    /// Creates no more groups from now on: rows of others wait.
+    fn know(&mut self, spill: &Arc<Spill>) -> Result<()> {
+        self.known = Some(Known::new(&self.shared.layout, &mut self.partial));
+        let waiting = self.waiting.get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL));
+        waiting.write_from_now()
+    }
+
+    /// Folds in those of the computed rows whose groups are known, and from now on only such.
+    fn take_known(&mut self, spill: &Arc<Spill>) -> Result<()> {
+        self.know(spill)?;
+        let (known, waiting) = (self.known.as_mut(), self.waiting.as_mut());
+        let (known, waiting) = known.zip(waiting).expect("just made");
+        known.take(&self.shared.layout, &mut self.partial, &mut self.computed, waiting)
     }
 }
 
 impl SinkWorker for AggregateWorker {
+    fn start_morsel(&mut self, morsel: u64) {
+        self.morsel = morsel;
+    }
+
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
         if let (Some(stored), Some(columns)) = (chunk.stored(), &self.shared.layout.stored) {
             self.partial.fold(&self.shared.layout, stored, columns, chunk.len())?;
@@ -310,7 +339,13 @@ struct AggregateSource {
 impl Source for AggregateSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         let layout = &self.shared.layout;
+        let width: usize = layout.output.iter().map(|meta| meta.physical.width()).sum();
+        let mut memory = Reservation::new(&self.shared.context.memory);
+        if width * CHUNK_ROWS >= WIDE {
+            memory.resize(width * CHUNK_ROWS)?;
+        }
         Ok(Box::new(AggregateReader {
+            _memory: memory,
             vectors: layout.output.iter().map(|meta| Vector::new(meta.physical)).collect(),
             shared: self.shared.clone(),
             morsel: None,
@@ -340,6 +375,8 @@ impl Source for AggregateSource {
 struct AggregateReader {
     shared: Arc<Shared>,
     vectors: Vec<Vector>,
+    /// The memory of many columns.
+    _memory: Reservation,
     /// What is left of the morsel.
     morsel: Option<Morsel>,
     number: u64,

@@ -23,6 +23,13 @@ use std::sync::Arc;
 /// Deferred rows that are merged before memory is reserved for them.
 const DEFERRED_ROWS: usize = 16 << 10;
 
+/// Bytes that the states of a chunk's groups may take before memory is reserved for them.
+const WIDE: usize = 256 << 10;
+/// Bytes by which states of many groups grow at a time.
+const STEP: usize = 4 << 20;
+/// Bytes of results of external functions that are made at a time.
+const RESULT_BYTES: usize = 1 << 20;
+
 /// Groups and their states.
 pub struct Partial {
     /// Maps keys to groups.
@@ -32,6 +39,8 @@ pub struct Partial {
     deferred: Vec<Deferred>,
     /// Rows folded in.
     pub rows: usize,
+    /// The morsel of the first of them.
+    pub first_morsel: u64,
     groups: Vec<u32>,
     /// Marks of positions, where groups are few.
     marks: Vec<u8>,
@@ -39,6 +48,9 @@ pub struct Partial {
     context: QueryContext,
     /// The memory of all of this.
     pub reservation: Reservation,
+    /// Bytes of the states of a group, and groups for which these were reserved ahead.
+    width: usize,
+    room: usize,
     key_columns: Vec<usize>,
     gathered: Vec<Vector>,
     staged: Chunk,
@@ -77,10 +89,14 @@ impl Partial {
     pub fn new(layout: &AggregateLayout, table: GroupTable, context: &QueryContext) -> Result<Partial> {
         let collide = context.settings.hash_collisions;
         let states = layout.states.iter().map(|spec| State::new(&spec.kind, spec.argument.as_ref()));
+        let states: Vec<State> = states.collect::<Result<_>>()?;
         let mut partial = Partial {
-            states: states.collect::<Result<_>>()?,
+            width: states.iter().map(State::width).sum(),
+            room: 0,
+            states,
             deferred: layout.deferred.iter().map(|spec| Deferred::new(spec, collide)).collect(),
             rows: 0,
+            first_morsel: 0,
             groups: Vec::new(),
             marks: Vec::new(),
             feeder: Feeder::default(),
@@ -199,6 +215,25 @@ impl Partial {
         }
     }
 
+    /// Reserves the memory of the states of `rows` more groups, if a group has so many of them that those of
+    /// a chunk count.
+    ///
+    /// # Errors
+    /// Resource.
+    pub fn make_room(&mut self, rows: usize) -> Result<()> {
+        let most = self.table.groups() + rows;
+        if self.width * CHUNK_ROWS < WIDE || most <= self.room {
+            return Ok(());
+        }
+        // As much again, but not more than some megabytes.
+        let room = most.max(self.room + self.room.min(STEP / self.width));
+        self.reserve()?;
+        self.reservation.resize(self.reservation.bytes() + (room - self.room) * self.width)?;
+        self.states.iter_mut().for_each(|state| state.reserve(room));
+        self.room = room;
+        Ok(())
+    }
+
     /// Reserves the memory of all of this.
     ///
     /// # Errors
@@ -206,7 +241,7 @@ impl Partial {
     pub fn reserve(&mut self) -> Result<()> {
         let states: usize = self.states.iter().map(State::bytes).sum();
         let deferred: usize = self.deferred.iter().map(Deferred::bytes).sum();
-        let bytes = self.table.bytes() + states + deferred;
+        let bytes = self.table.bytes() + states.max(self.room * self.width) + deferred;
         if bytes != self.reservation.bytes() { self.reservation.resize(bytes) } else { Ok(()) }
     }
 
@@ -225,6 +260,7 @@ impl Partial {
         }
         for ids in ids.chunks(CHUNK_ROWS) {
             self.context.check()?;
+            self.make_room(ids.len())?;
             self.staged.reset(ids.len());
             let dense = self.staged.push_group(Selection::ALL);
             for (column, vector) in self.gathered.iter_mut().enumerate() {
@@ -360,7 +396,8 @@ impl Partial {
     pub fn complete(&mut self, layout: &AggregateLayout, tasks: &dyn Tasks) -> Result<()> {
         let groups = self.table.groups();
         for (mut deferred, spec) in std::mem::take(&mut self.deferred).into_iter().zip(&layout.deferred) {
-            deferred.feed(spec, groups, &mut self.states, &mut self.feeder, tasks, &self.context)?;
+            let memory = (&self.context, &mut self.reservation);
+            deferred.feed(spec, groups, &mut self.states, &mut self.feeder, tasks, memory)?;
         }
         for (state, spec) in self.states.iter_mut().zip(layout.results_of_states()) {
             let State::External(external) = state else { continue };
@@ -368,11 +405,15 @@ impl Partial {
             let external = external.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
             let mut results = Materialized::new(std::slice::from_ref(meta));
             let mut out = Vector::new(meta.physical);
-            for start in (0..groups).step_by(CHUNK_ROWS) {
+            let others = self.reservation.bytes().saturating_sub(external.bytes());
+            // As many results at a time as are some megabytes, if they are as large as their states.
+            let step = (RESULT_BYTES / (external.bytes() / groups.max(1)).max(1)).clamp(1, CHUNK_ROWS);
+            for start in (0..groups).step_by(step) {
                 self.context.check()?;
-                let rows = CHUNK_ROWS.min(groups - start);
+                let rows = step.min(groups - start);
                 external.finish(start, rows, &mut out)?;
                 results.append_vectors(&[(&out, None)], rows);
+                self.reservation.resize(others + external.bytes() + results.bytes())?;
             }
             *state = State::Results(results);
         }

@@ -108,6 +108,34 @@ impl State {
         }
     }
 
+    /// Bytes of a group, at most, without those of texts and of other libraries.
+    pub fn width(&self) -> usize {
+        match self {
+            State::Count(_) | State::Floats(_) => 8,
+            State::Integers(sums) => sums.width(),
+            State::Extreme(extreme) => extreme.width(),
+            State::Any(_) => 4,
+            State::External(_) | State::Results(_) => 0,
+        }
+    }
+
+    /// Makes room for exactly `groups` groups, so that they may be added without a copy of all others.
+    pub fn reserve(&mut self, groups: usize) {
+        fn exactly<T>(list: &mut Vec<T>, groups: usize) {
+            list.reserve_exact(groups.saturating_sub(list.len()));
+        }
+        match self {
+            State::Count(counts) => exactly(counts, groups),
+            State::Floats(sums) => exactly(sums, groups),
+            State::Integers(sums) => match &mut sums.sums {
+                Sums::Narrow(sums) => exactly(sums, groups),
+                Sums::Wide(sums) => exactly(sums, groups),
+            },
+            State::Any(any) => exactly(&mut any.rows, groups),
+            State::Extreme(_) | State::External(_) | State::Results(_) => {}
+        }
+    }
+
     /// Folds rows in. `args` are flat, as the rows' positions say; for external functions dense, flat or
     /// constant.
     ///
@@ -267,6 +295,14 @@ impl IntegerSums {
         match &self.sums {
             Sums::Narrow(sums) => sums.capacity() * 8,
             Sums::Wide(sums) => sums.capacity() * 16,
+        }
+    }
+
+    /// Bytes of a sum: of a wide one, if values are so large that few of them make it wide.
+    fn width(&self) -> usize {
+        match &self.sums {
+            Sums::Narrow(_) if self.bound >> 40 == 0 => 8,
+            _ => 16,
         }
     }
 

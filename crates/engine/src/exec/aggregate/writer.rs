@@ -39,8 +39,7 @@ impl Writer {
     /// Passes the rows of the partition `whole` to `store`, by the parts of the partition: at first in
     /// memory. At most `most` bytes are buffered once rows are written.
     pub(crate) fn new(store: &Arc<Store>, whole: Partition, most: usize, memory: Reservation) -> Writer {
-        let width: usize = store.columns().iter().map(|meta| meta.physical.width()).sum();
-        let least = PARTITIONS * Materialized::FIRST_ROOM * width;
+        let least = PARTITIONS * store.first_rows() * store.width();
         Writer {
             parts: (0..PARTITIONS).map(|_| store.no_rows()).collect(),
             columns: (0..store.columns().len()).collect(),

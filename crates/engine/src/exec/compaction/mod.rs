@@ -142,7 +142,8 @@ impl Worker {
     /// Copies the chunk, or passes it on.
     fn take(&mut self, chunk: &mut Chunk, threshold: usize, next: &mut dyn Push) -> Result<Flow> {
         let chunk_rows = self.compact.chunk_rows;
-        if chunk.len() > threshold || chunk.len() >= chunk_rows || chunk.stored().is_some() {
+        let stays = chunk.len() > threshold || chunk.len() >= chunk_rows || chunk.stored().is_some();
+        if stays || !self.rows.fits(chunk) {
             self.counts[2] += 1;
             return next.push(chunk);
         }

@@ -1,4 +1,8 @@
-//! Group tables: key rows to *group ids*, the numbers 0, 1, 2, … in the order in which groups are first seen.
+//! Group tables: key rows to *group ids*, the numbers 0, 1, 2, …
+//!
+//! Groups of a later chunk have greater ids, but **within a chunk the order of ids means nothing**: a hashed
+//! table numbers new groups in rounds. Whoever wants the rows with which groups begin asks for them
+//! ([`GroupTable::find_new`]).
 //!
 //! | kind | how a row finds its group | when |
 //! |---|---|---|
@@ -21,6 +25,8 @@
 
 pub mod direct;
 pub mod marked;
+#[cfg(test)]
+mod tests;
 
 use crate::exec::materialized::Materialized;
 use direct::Direct;
@@ -81,7 +87,7 @@ pub struct GroupTable {
     keys: Materialized,
     kind: Kind,
     groups: usize,
-    /// True: all hashes are the same.
+    /// True: hashes have few values, so that most keys collide ([`few_valued`]).
     collide: bool,
     caches: Vec<HashCache>,
     hashes: Vec<u64>,
@@ -98,7 +104,8 @@ impl GroupTable {
     /// The value for no group.
     pub const NONE: u32 = u32::MAX;
 
-    /// A table for keys like `keys`, about `expected` groups. `collide` gives every key the same hash.
+    /// A table for keys like `keys`, about `expected` groups. With `collide`, which is for tests, there are
+    /// but two hashes for all keys.
     pub fn new(keys: &[ColumnMeta], expected: usize, collide: bool) -> GroupTable {
         match Direct::new(keys, expected) {
             _ if keys.is_empty() => GroupTable::of_kind(keys, Kind::One, collide),
@@ -203,6 +210,27 @@ impl GroupTable {
         match &mut self.kind {
             Kind::Direct(direct) => direct.mark(chunk, columns, marks),
             Kind::One | Kind::Hashed(_) => false,
+        }
+    }
+
+    /// As [`GroupTable::find`]; `firsts` gets, for each group that is new, the first of its rows in the
+    /// chunk, ascending.
+    pub fn find_new(
+        &mut self,
+        chunk: &Chunk,
+        columns: &[usize],
+        groups: &mut Vec<u32>,
+        firsts: &mut Vec<u16>,
+    ) {
+        let known = self.groups;
+        self.find(chunk, columns, groups);
+        firsts.clear();
+        let mut is_due = vec![true; self.groups - known];
+        for (row, &group) in groups.iter().enumerate() {
+            let new = (group as usize).checked_sub(known).and_then(|new| is_due.get_mut(new));
+            if new.is_some_and(std::mem::take) {
+                firsts.push(row as u16);
+            }
         }
     }
 
@@ -312,12 +340,19 @@ fn hash_rows(
 ) {
     hashes.clear();
     hashes.resize(chunk.len(), 0);
-    if collide {
-        return;
-    }
     for (i, (&column, cache)) in columns.iter().zip(caches).enumerate() {
         hash_column(chunk.vector(column), chunk.positions(column), chunk.len(), i > 0, cache, hashes);
     }
+    if collide {
+        hashes.iter_mut().for_each(|hash| *hash = few_valued(*hash));
+    }
+}
+
+/// One of two hashes for all keys, whose home slots are far apart and whose partition is the same. If all
+/// keys had one hash, each round of a look-up would make the next row's group, and ids would be in the order
+/// of rows, which nobody may rely on.
+fn few_valued(hash: u64) -> u64 {
+    (hash & 1) << 63
 }
 
 fn tag(hash: u64) -> u32 {

@@ -117,7 +117,7 @@ impl Column {
         picks: Picks<'_>,
         offset: usize,
         rows: usize,
-        bytes: &mut usize,
+        (room, bytes): (usize, &mut usize),
     ) {
         let slot = self.validity.last_mut().expect("room was made");
         let any_null = match picks {
@@ -130,8 +130,7 @@ impl Column {
         }
         self.has_nulls = true;
         let words = slot.get_or_insert_with(|| {
-            let mut buffer = Buffer::zeroed(SEGMENT_ROWS / 8);
-            buffer.as_mut_slice::<u64>().fill(u64::MAX);
+            let buffer = all_valid(room);
             *bytes += buffer.capacity();
             buffer
         });
@@ -147,6 +146,13 @@ impl Column {
             }
         }
     }
+}
+
+/// Validity of so many rows, all valid.
+pub(super) fn all_valid(rows: usize) -> Buffer {
+    let mut buffer = Buffer::zeroed(bitmap::words_for(rows) * 8);
+    buffer.as_mut_slice::<u64>().fill(u64::MAX);
+    buffer
 }
 
 /// Writes the picked values of `vector`, converted, to all of `out`.

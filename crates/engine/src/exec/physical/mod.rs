@@ -98,6 +98,22 @@ impl Needed {
     }
 }
 
+/// Whose memory it is that the parts of a node reserve, as errors say it.
+fn owner(node: &Node) -> &'static str {
+    match node {
+        Node::Scan(_) => "a scan",
+        Node::Values(_) => "VALUES",
+        Node::Filter(_) | Node::Project(_) | Node::Limit(_) => "expressions",
+        Node::Unnest(_) => "unnest",
+        Node::Join(_) => "a join",
+        Node::Aggregate(_) => "an aggregation",
+        Node::Distinct(_) => "DISTINCT",
+        Node::Window(_) => "a window",
+        Node::Sort(_) => "a sort",
+        Node::SetOperation(_) => "a set operation",
+    }
+}
+
 /// The assumed number of rows of a relation without statistics.
 const UNKNOWN_ROWS: f64 = 1e6;
 
@@ -190,9 +206,9 @@ impl<'a> Builder<'a> {
         match self.context.settings.profile {
             true => {
                 let expected = estimate_rows(node, self.columns);
-                Recorder::measuring(node_title(node, self.columns), expected, self.context)
+                Recorder::measuring(node_title(node, self.columns), owner(node), expected, self.context)
             }
-            false => Recorder::new(String::new()),
+            false => Recorder::owning(owner(node), self.context),
         }
     }
 
@@ -531,6 +547,7 @@ impl<'a> Builder<'a> {
         // A single worker takes the morsels in source order, which alone decides which rows are first.
         for part in &mut input.parts {
             part.ordered = true;
+            part.source.stops_early();
             part.operators.retain(|(operator, _)| !operator.is_for_order());
         }
         let operator = Limit::new(offset, count);

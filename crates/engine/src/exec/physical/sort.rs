@@ -94,9 +94,9 @@ impl Builder<'_> {
         let fetch = match self.context.settings.profile {
             true => {
                 let title = format!("Fetch {} [{}]", scan.relation.name(), late.join(", "));
-                Recorder::measuring(title, rows, self.context)
+                Recorder::measuring(title, "a sort", rows, self.context)
             }
-            false => Recorder::new(String::new()),
+            false => Recorder::owning("a sort", self.context),
         };
         fetch.add_child(&recorder);
         let context = fetch.context(self.context);

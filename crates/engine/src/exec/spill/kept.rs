@@ -72,7 +72,7 @@ struct Done {
 impl Keeper {
     /// A keeper of rows whose columns have these types.
     pub(crate) fn new(context: &QueryContext, types: Vec<DataType>) -> Keeper {
-        let memory = MemoryBudget::part_of(&context.memory);
+        let memory = MemoryBudget::part_of(&context.memory, "a shared subquery");
         Keeper(Arc::new(Kept { types, context: context.clone(), memory, done: Mutex::default() }))
     }
 
@@ -201,7 +201,7 @@ impl ResultWorker for KeeperWorker {
         let mut from = 0;
         while from < chunk.len() {
             from += self.rows.append(chunk, from);
-            if self.rows.rows() == CHUNK_ROWS {
+            if self.rows.is_full() {
                 self.flush()?;
             }
         }

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// The size from which blocks become a piece of the file, in bytes.
 const PIECE_BYTES: usize = 512 << 10;
+/// Bytes for which an empty partition gets room first, at most.
+const FIRST_BYTES: usize = 16 << 10;
 /// The most segments of rows that are put together: row ids have room for as many.
 pub(crate) const MOST_SEGMENTS: usize = 1 << 15;
 
@@ -150,9 +152,17 @@ impl Store {
     /// An empty partition for a caller that splits rows for this store.
     pub(crate) fn no_rows(&self) -> Materialized {
         match self.medium() {
-            Medium::Memory => Materialized::in_pages(&self.columns, Materialized::FIRST_ROOM),
-            Medium::File => Materialized::new(&self.columns),
+            Medium::Memory => Materialized::in_pages(&self.columns, self.first_rows()),
+            Medium::File => Materialized::expecting(&self.columns, self.first_rows()),
         }
+    }
+    /// Bytes of a row, without long strings.
+    pub(crate) fn width(&self) -> usize {
+        self.columns.iter().map(|meta| meta.physical.width()).sum()
+    }
+    /// Rows for which an empty partition gets room first: few, if they are wide.
+    pub(crate) fn first_rows(&self) -> usize {
+        (FIRST_BYTES / self.width().max(1)).clamp(8, Materialized::FIRST_ROOM)
     }
     /// Number of partitions.
     pub(crate) fn partitions(&self) -> usize {

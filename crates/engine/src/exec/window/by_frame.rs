@@ -25,6 +25,7 @@ use crate::exec::aggregate::state::{State, lock};
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::sort::order::{OrderKey, order};
 use crate::exec::window::counting::Counting;
+use crate::memory::Reservation;
 use crate::plan::{AggregateCall, AggregateFunction, ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine};
@@ -34,6 +35,8 @@ use std::sync::Arc;
 
 /// Rows of a frame up to which ranks are found for a chunk at a time.
 const NEAR: usize = 2 * CHUNK_ROWS;
+/// Bytes of states that need not be reserved.
+const LITTLE: usize = 64 << 10;
 /// Rows of a frame up to which it is read anew.
 const SHORT: usize = 4 * FAN_OUT;
 
@@ -217,7 +220,9 @@ impl ByFrame {
                 fold.add_position(position, (position / FAN_OUT) as u32)?;
             }
             let states = fold.into_states()?;
-            ready.tree = Some(StateTree::new(&**function, states, nodes)?);
+            // Until the owner of all of this reserves it.
+            let mut memory = Reservation::new(&context.memory);
+            ready.tree = Some(StateTree::new(&**function, states, nodes, &mut memory)?);
         }
         Ok(ready)
     }
@@ -399,8 +404,9 @@ impl Ready {
     }
 }
 
-/// States of some frames, and rows on their way to them.
+/// States of some frames, and rows on their way to them. What the states take is reserved as they grow.
 struct Fold<'a> {
+    memory: Reservation,
     spec: &'a ByFrame,
     ready: &'a Ready,
     section: &'a Section,
@@ -437,6 +443,7 @@ impl<'a> Fold<'a> {
             }
         }
         Ok(Fold {
+            memory: Reservation::new(&context.memory),
             spec,
             ready,
             section,
@@ -504,10 +511,14 @@ impl<'a> Fold<'a> {
     fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32]) -> Result<()> {
         self.flush()?;
         let frames = self.frames;
-        if lock(self.external()?).add_copies(other, ids, map, frames)? || ids.is_empty() {
-            return Ok(());
-        }
-        Err(not_copied())
+        let is_copied = lock(self.external()?).add_copies(other, ids, map, frames)?;
+        if is_copied || ids.is_empty() { self.reserve() } else { Err(not_copied()) }
+    }
+
+    /// Reserves the memory of the states.
+    fn reserve(&mut self) -> Result<()> {
+        let bytes: usize = self.states.iter().map(State::bytes).sum();
+        if bytes.abs_diff(self.memory.bytes()) >= LITTLE { self.memory.resize(bytes) } else { Ok(()) }
     }
 
     /// The states of the frames.
@@ -554,7 +565,7 @@ impl<'a> Fold<'a> {
         self.chunk.reset(0);
         self.ids.clear();
         self.groups.clear();
-        Ok(())
+        self.reserve()
     }
 
     /// The result of each frame, flat.

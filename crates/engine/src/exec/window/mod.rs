@@ -78,6 +78,8 @@ use stream::{Held, Lack, Next, RowsInOrder, Stream, is_lack};
 const SECTION_CHUNKS: usize = 16;
 /// The size in chunks from which all workers may take part in a partition.
 const LARGE_CHUNKS: usize = 64;
+/// Bytes of lists and texts that the results of a chunk should have at most.
+const RESULT_BYTES: usize = 4 << 20;
 /// All workers prepare a partition together if it exceeds all rows divided by this and by the number of
 /// workers.
 const PARTS: usize = 4;
@@ -325,6 +327,7 @@ impl Source for WindowSource {
             picks: Vec::new(),
             spares: Vec::new(),
             taken: None,
+            most: self.shared.context.settings.chunk_rows,
             number: 0,
             shared: self.shared.clone(),
         }))
@@ -373,6 +376,8 @@ struct WindowReader {
     picks: Vec<u16>,
     spares: Vec<Arc<Buffer>>,
     taken: Option<Taken>,
+    /// The most rows of the next chunk: fewer than usual, if their results are long.
+    most: usize,
     number: u64,
 }
 
@@ -389,10 +394,24 @@ impl SourceWorker for WindowReader {
         }
         let Some(taken) = &mut self.taken else { return Ok(false) };
         self.number = taken.number;
-        let rows =
-            taken.left.start..taken.left.end.min(taken.left.start + shared.context.settings.chunk_rows);
+        let rows = loop {
+            let rows = taken.left.start..taken.left.end.min(taken.left.start + self.most);
+            let (scratch, results) = (&mut self.scratch, &mut self.results);
+            match taken.prepared.write(layout, rows.clone(), scratch, &shared.context, results) {
+                // Lists and texts of fewer rows take less.
+                Err(error) if is_lack(&error) && rows.len() > 1 => {
+                    results.iter_mut().for_each(|vector| *vector = Vector::new(vector.physical()));
+                    self.most = rows.len() / 2;
+                }
+                written => break written.map(|()| rows)?,
+            }
+        };
         taken.left.start = rows.end;
-        taken.prepared.write(layout, rows.clone(), &mut self.scratch, &shared.context, &mut self.results)?;
+        let bytes: usize = self.results.iter().filter_map(Vector::heap).map(|heap| heap.bytes()).sum();
+        self.most = match bytes > RESULT_BYTES {
+            true => (rows.len() * RESULT_BYTES / bytes).max(1),
+            false => (2 * self.most).min(shared.context.settings.chunk_rows),
+        };
         taken.prepared.section.read_all(&self.columns, rows.clone(), &mut self.passed);
         chunk.reset(rows.len());
         let dense = chunk.push_group(Selection::ALL);

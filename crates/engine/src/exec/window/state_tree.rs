@@ -5,6 +5,7 @@
 //! nodes up to the next node above, and so on until nothing is left in between; then back down. So each state
 //! sees the rows of its frame in their order.
 
+use crate::memory::Reservation;
 use crate::plan::{ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::Result;
@@ -38,15 +39,19 @@ impl StateTree {
         function.state()?.add_copies(&*none, &[], &[], 0)
     }
 
-    /// The tree over `nodes` states, each of which has seen [`FAN_OUT`] rows.
+    /// The tree over `nodes` states, each of which has seen [`FAN_OUT`] rows. Its bytes are reserved level by
+    /// level.
     ///
     /// # Errors
-    /// Those of the states.
+    /// Those of the states; resource.
     pub fn new(
         function: &dyn ExternalAggregate,
         states: Box<dyn GroupStates>,
         mut nodes: usize,
+        memory: &mut Reservation,
     ) -> Result<StateTree> {
+        let mut bytes = states.bytes();
+        memory.resize(bytes)?;
         let mut levels = vec![states];
         while nodes > FAN_OUT {
             let ids: Vec<u32> = (0..nodes as u32).collect();
@@ -54,9 +59,10 @@ impl StateTree {
             nodes = nodes.div_ceil(FAN_OUT);
             let mut level = function.state()?;
             level.add_copies(&**levels.last().expect("there is one"), &ids, &map, nodes)?;
+            bytes += level.bytes();
+            memory.resize(bytes)?;
             levels.push(level);
         }
-        let bytes = levels.iter().map(|level| level.bytes()).sum();
         Ok(StateTree { levels: levels.into_iter().map(Mutex::new).collect(), bytes })
     }
 

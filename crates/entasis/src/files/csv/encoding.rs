@@ -4,11 +4,12 @@
 //! the file is read, in order, before it is cut into blocks. A file that begins with the byte order mark of
 //! UTF-16 is read as UTF-16.
 
+use crate::files::codec::Codec;
 use crate::files::option_values::text_option;
 use encoding_rs::{Decoder, DecoderResult};
+use entasis_engine::exec::CancelFlag;
 use entasis_sql::Argument;
 use entasis_vector::{Error, Result};
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -42,8 +43,9 @@ impl Encoding {
 
 /// A file that is read from its start and converted to UTF-8.
 pub(super) struct Input {
-    file: File,
+    bytes: Box<dyn Read + Send>,
     encoding: Encoding,
+    cancel: CancelFlag,
     /// Made from the first bytes; `None` if no decoding is needed.
     decoder: Option<Decoder>,
     fresh: bool,
@@ -51,9 +53,9 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn open(path: &Path, encoding: Encoding) -> Result<Input> {
-        let file = File::open(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?;
-        Ok(Input { file, encoding, decoder: None, fresh: true, raw: Vec::new() })
+    /// The text of these bytes; reading them ends when `cancel` is raised.
+    pub(super) fn new(bytes: Box<dyn Read + Send>, encoding: Encoding, cancel: CancelFlag) -> Input {
+        Input { bytes, encoding, cancel, decoder: None, fresh: true, raw: Vec::new() }
     }
 
     /// Reads about `wanted` bytes of the file and appends their text to `out`. Returns the number of bytes
@@ -62,13 +64,21 @@ impl Input {
     /// # Errors
     /// I/O; input, if bytes are invalid in the encoding. Then `out` ends where they are.
     pub(super) fn read(&mut self, path: &Path, wanted: usize, out: &mut Vec<u8>) -> Result<usize> {
-        let io_error = |e| Error::io(format!("'{}'", path.display()), &e);
+        let cancel = &self.cancel;
+        let io_error = |e| match cancel.is_raised() {
+            true => Error::interrupted(),
+            false => Error::io(format!("'{}'", path.display()), &e),
+        };
         if !self.fresh && self.decoder.is_none() && self.encoding == Encoding::Utf8 {
-            return self.file.by_ref().take(wanted as u64).read_to_end(out).map_err(io_error);
+            return self.bytes.by_ref().take(wanted as u64).read_to_end(out).map_err(io_error);
         }
         self.raw.clear();
-        let read = self.file.by_ref().take(wanted as u64).read_to_end(&mut self.raw).map_err(io_error)?;
+        let read = self.bytes.by_ref().take(wanted as u64).read_to_end(&mut self.raw).map_err(io_error)?;
         if std::mem::take(&mut self.fresh) {
+            if let Some(codec) = Codec::of_first_bytes(&self.raw) {
+                return Err(Error::input(format!("bytes that are compressed with {codec}"))
+                    .with_hint(format!("specify compression => '{codec}'")));
+            }
             self.decoder = match self.encoding {
                 Encoding::Other(encoding) => Some(encoding.new_decoder()),
                 Encoding::Utf8 if self.raw.starts_with(b"\xFF\xFE") => {
@@ -124,7 +134,8 @@ mod tests {
             Some(label) => Encoding::of_option("encoding", &plain(&Value::Text(label.into())))?,
             None => Encoding::Utf8,
         };
-        let mut input = Input::open(Path::new(&path), encoding)?;
+        let file = std::fs::File::open(&path).unwrap();
+        let mut input = Input::new(Box::new(file), encoding, CancelFlag::default());
         let mut out = Vec::new();
         while input.read(Path::new(&path), wanted, &mut out)? == wanted {}
         Ok(String::from_utf8(out).unwrap())

@@ -35,20 +35,24 @@ pub use open::open;
 pub use reject::{Reject, RejectKind, Rejects};
 pub use time_format::TimeFormats;
 
+use super::codec::Codec;
+use super::delimiter::Delimiter;
 use super::option_values::{
-    byte_option, count_option, flag_option, text_option, texts_option, type_option, types_option,
+    byte_option, count_option, delimiter_option, flag_option, text_option, texts_option, type_option,
+    types_option,
 };
 use entasis_sql::Argument;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use record::Span;
+use std::path::Path;
 use std::sync::Arc;
 use time_format::TimeFormat;
 
 /// How separated values are read. Options that are not given are guessed from the first rows.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
-    /// Separates fields; ASCII.
-    pub delimiter: Option<u8>,
+    /// Separates fields.
+    pub delimiter: Option<Delimiter>,
     /// Encloses fields; `Some(None)`: quotes are ordinary text.
     pub quote: Option<Option<u8>>,
     /// Within quotes, makes the next byte ordinary text; by default a quote is doubled instead.
@@ -64,6 +68,8 @@ pub struct CsvOptions {
     pub skip: usize,
     /// The encoding of the files.
     pub encoding: Encoding,
+    /// How the files are compressed; by default as their names say.
+    pub codec: Option<Codec>,
     /// The formats of dates and timestamps.
     pub formats: TimeFormats,
     /// Names and types of all columns. If given, no types are guessed.
@@ -76,6 +82,8 @@ pub struct CsvOptions {
     pub first_types: Vec<DataType>,
     /// Read every column as VARCHAR.
     pub all_varchar: bool,
+    /// Refuse fields that go on behind their closing quote.
+    pub strict: bool,
     /// Fill up rows that are too short with NULLs.
     pub null_padding: bool,
     /// Skip rows that cannot be read instead of raising an error.
@@ -101,12 +109,14 @@ impl Default for CsvOptions {
             nulls: vec![Vec::new()],
             skip: 0,
             encoding: Encoding::Utf8,
+            codec: None,
             formats: TimeFormats::default(),
             columns: None,
             names: Vec::new(),
             types: Vec::new(),
             first_types: Vec::new(),
             all_varchar: false,
+            strict: true,
             null_padding: false,
             ignore_errors: false,
             store_rejects: false,
@@ -119,9 +129,9 @@ impl Default for CsvOptions {
 
 impl CsvOptions {
     /// The options, for hints.
-    pub(super) const NAMES: &str = "delim, quote, escape, comment, header, nullstr, skip, encoding, dateformat, \
-         timestampformat, columns, names, types, all_varchar, null_padding, ignore_errors, store_rejects, \
-         rejects_limit, sample_size";
+    pub(super) const NAMES: &str = "delim, quote, escape, comment, header, nullstr, skip, encoding, compression, \
+         dateformat, timestampformat, strict_mode, columns, names, types, all_varchar, null_padding, ignore_errors, \
+         store_rejects, rejects_limit, sample_size";
 
     /// Sets an option by its SQL name, in lower case. False if there is no such option.
     ///
@@ -129,7 +139,9 @@ impl CsvOptions {
     /// Input, if the value is not valid for the option.
     pub(super) fn set(&mut self, name: &str, value: &Argument) -> Result<bool> {
         match name {
-            "delim" | "delimiter" | "sep" | "separator" => self.delimiter = Some(byte_option(name, value)?),
+            "delim" | "delimiter" | "sep" | "separator" => {
+                self.delimiter = Some(delimiter_option(name, value)?);
+            }
             "quote" => self.quote = Some(byte_or_none(name, value)?),
             "escape" => self.escape = byte_or_none(name, value)?,
             "comment" => self.comment = byte_or_none(name, value)?,
@@ -143,6 +155,8 @@ impl CsvOptions {
             "timestampformat" | "timestamp_format" => {
                 self.formats.timestamp = TimeFormat::of_option(name, value)?
             }
+            "compression" => self.codec = Codec::of_option(name, value)?,
+            "strict_mode" => self.strict = flag_option(name, value)?,
             "all_varchar" => self.all_varchar = flag_option(name, value)?,
             "null_padding" => self.null_padding = flag_option(name, value)?,
             "ignore_errors" => self.ignore_errors = flag_option(name, value)?,
@@ -176,7 +190,8 @@ impl CsvOptions {
 
     /// Refuses options that contradict each other.
     fn check(&self) -> Result<()> {
-        let signs = [("delim", self.delimiter), ("quote", self.quote.flatten()), ("comment", self.comment)];
+        let delimiter = self.delimiter.map(Delimiter::first);
+        let signs = [("delim", delimiter), ("quote", self.quote.flatten()), ("comment", self.comment)];
         for (i, (name, sign)) in signs.iter().enumerate() {
             if let Some((other, _)) = signs[..i].iter().find(|(_, other)| sign.is_some() && other == sign) {
                 return Err(Error::input(format!("options {other} and {name} are the same character")));
@@ -193,6 +208,11 @@ impl CsvOptions {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// How the file at `path` is compressed.
+    fn codec_of(&self, path: &Path) -> Codec {
+        self.codec.unwrap_or_else(|| Codec::of_path(path))
     }
 
     /// Whether rows that cannot be read are skipped.
@@ -221,7 +241,7 @@ fn byte_or_none(name: &str, value: &Argument) -> Result<Option<u8>> {
 /// The rules by which the bytes of a file are split into fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Dialect {
-    delimiter: u8,
+    delimiter: Delimiter,
     quote: Option<u8>,
     escape: Option<u8>,
     comment: Option<u8>,

@@ -13,8 +13,13 @@ use super::lines::{lines, preamble};
 use super::read::{CsvFile, CsvRelation};
 use super::sniff::{Sniffed, sniff};
 use super::{CsvOptions, Dialect};
+use crate::files::codec::Codec;
 use crate::files::columns::{Origin, place_of};
+use crate::files::delimiter::Delimiter;
 use crate::files::paths::{self, FileOptions};
+use crate::files::pipe::{self, Pipe};
+use crate::files::source::{PipeUse, open_bytes};
+use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use std::path::{Path, PathBuf};
@@ -27,7 +32,10 @@ const SAMPLE_STEP: usize = 256 << 10;
 /// divided among them so that the total stays the same.
 const WHOLE_SAMPLES: usize = 8;
 
-/// Opens the files at `paths` as one relation called `name`.
+/// The bytes of text that a compressed byte stands for, as far as estimates go.
+const UNPACKED: u64 = 4;
+
+/// Opens the files at `paths` as one relation called `name`. Waiting for a pipe ends when `cancel` is raised.
 ///
 /// # Errors
 /// I/O, if a file cannot be read; input, if the columns cannot be determined or differ.
@@ -36,17 +44,27 @@ pub fn open(
     paths: Vec<PathBuf>,
     file_options: &FileOptions,
     options: &CsvOptions,
+    cancel: &CancelFlag,
 ) -> Result<Arc<dyn Relation>> {
     options.check()?;
-    let mut bytes = 0;
+    let mut bytes = Some(0);
     let mut csv = options.clone();
     if paths.len() > WHOLE_SAMPLES && csv.sample_rows < usize::MAX / WHOLE_SAMPLES {
         csv.sample_rows = (csv.sample_rows * WHOLE_SAMPLES / paths.len()).max(csv.sample_rows.min(500));
     }
+    let mut pipes: Vec<Option<Arc<Pipe>>> = Vec::with_capacity(paths.len());
     let mut found: Vec<Option<Sniffed>> = Vec::with_capacity(paths.len());
     for path in &paths {
-        bytes += std::fs::metadata(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?.len();
-        let (sample, ended) = sample(path, &csv)?;
+        let metadata = std::fs::metadata(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?;
+        let unpacked = match options.codec_of(path) {
+            Codec::Plain => 1,
+            Codec::Gzip | Codec::Zstd => UNPACKED,
+        };
+        // The relation keeps it: two that are read by one statement must meet the same one.
+        let pipe = pipe::find(path)?;
+        bytes = bytes.filter(|_| pipe.is_none()).map(|bytes| bytes + metadata.len() * unpacked);
+        let (sample, ended) = sample(path, pipe.as_ref(), &csv, cancel)?;
+        pipes.push(pipe);
         let sniffed = sniff(&path.display().to_string(), &sample, &csv)?;
         if sniffed.is_none() && !ended {
             return Err(Error::input(format!("no row found at the start of '{}'", path.display()))
@@ -61,8 +79,8 @@ pub fn open(
     let (mut schema, guessed) = columns(name, &sniffed().collect::<Vec<_>>(), file_options, options)?;
     let width = schema.len();
     let mut files = Vec::with_capacity(paths.len());
-    for (path, found) in paths.iter().zip(&found) {
-        files.push(file(path, found.as_ref(), &schema, options));
+    for ((path, pipe), found) in paths.iter().zip(pipes).zip(&found) {
+        files.push(CsvFile { pipe, ..file(path, found.as_ref(), &schema, options) });
     }
     paths::add_columns(
         &paths,
@@ -77,9 +95,15 @@ pub fn open(
 }
 
 /// The start of a file, from its first row to the end of a row, and whether that is the whole file.
-fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
+fn sample(
+    path: &Path,
+    pipe: Option<&Arc<Pipe>>,
+    options: &CsvOptions,
+    cancel: &CancelFlag,
+) -> Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
-    let mut input = Input::open(path, options.encoding)?;
+    let source = open_bytes(path, pipe, options.codec, PipeUse::Peek, cancel)?;
+    let mut input = Input::new(source, options.encoding, cancel.clone());
     let (mut seen, mut ended) = (0, false);
     let wanted = options.sample_rows.saturating_add(options.skip).saturating_add(1);
     while !ended && bytes.len() < SAMPLE_BYTES && seen < wanted {
@@ -232,10 +256,10 @@ fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &CsvOp
     let path = path.to_owned();
     let Some(sniffed) = sniffed else {
         // It has no rows, so any dialect will do.
-        let dialect =
-            Dialect { delimiter: b',', quote: None, escape: None, comment: None, blank_rows: false };
+        let delimiter = Delimiter::byte(b',');
+        let dialect = Dialect { delimiter, quote: None, escape: None, comment: None, blank_rows: false };
         let columns = vec![Origin::Value(Value::Null); schema.len()];
-        return CsvFile { path, dialect, header: false, width: 0, columns };
+        return CsvFile { path, pipe: None, dialect, header: false, width: 0, columns };
     };
     let columns = match names_of(sniffed, options, &path) {
         Ok(names) if options.columns.is_none() => {
@@ -247,5 +271,6 @@ fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &CsvOp
         }
         _ => (0..schema.len()).map(Origin::Column).collect(),
     };
-    CsvFile { path, dialect: sniffed.dialect, header: sniffed.header, width: sniffed.names.len(), columns }
+    let Sniffed { dialect, header, .. } = *sniffed;
+    CsvFile { path, pipe: None, dialect, header, width: sniffed.names.len(), columns }
 }

@@ -18,8 +18,10 @@ use super::record::{Scanner, Span, last_record_end};
 use super::reject::{Reject, RejectKind};
 use super::{CsvOptions, Dialect};
 use crate::files::columns::{Origin, write_constants};
+use crate::files::pipe::Pipe;
 use crate::files::prune::{Bounds, may_hold};
-use entasis_engine::exec::QueryContext;
+use crate::files::source::{PipeUse, open_bytes};
+use entasis_engine::exec::{CancelFlag, QueryContext};
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Selection, Vector};
 use std::fmt;
@@ -37,6 +39,8 @@ const RECORD_BYTES_MAX: usize = 1 << 30;
 #[derive(Debug)]
 pub(super) struct CsvFile {
     pub(super) path: PathBuf,
+    /// If it is one.
+    pub(super) pipe: Option<Arc<Pipe>>,
     pub(super) dialect: Dialect,
     /// Whether the first record contains the names of the columns.
     pub(super) header: bool,
@@ -52,7 +56,8 @@ struct Inner {
     /// For each column, whether its type was guessed, so that a later value may not fit.
     guessed: Vec<bool>,
     files: Vec<CsvFile>,
-    bytes: u64,
+    /// The bytes of text in all of them; `None` if a pipe is among them.
+    bytes: Option<u64>,
     row_bytes: f64,
     options: CsvOptions,
 }
@@ -61,13 +66,14 @@ struct Inner {
 pub(super) struct CsvRelation(Arc<Inner>);
 
 impl CsvRelation {
-    /// The relation of `files`, which have `bytes` bytes in total and `row_bytes` bytes per row.
+    /// The relation of `files`, which have `bytes` bytes in total, if that is known, and `row_bytes` bytes
+    /// per row.
     pub(super) fn new(
         name: &str,
         schema: Schema,
         guessed: Vec<bool>,
         files: Vec<CsvFile>,
-        bytes: u64,
+        bytes: Option<u64>,
         row_bytes: f64,
         options: CsvOptions,
     ) -> CsvRelation {
@@ -99,8 +105,8 @@ impl Relation for CsvRelation {
     }
 
     fn statistics(&self) -> Statistics {
-        let rows = self.0.bytes as f64 / self.0.row_bytes.max(1.0);
-        Statistics { rows: Some(rows as u64), columns: Vec::new() }
+        let rows = self.0.bytes.map(|bytes| (bytes as f64 / self.0.row_bytes.max(1.0)) as u64);
+        Statistics { rows, columns: Vec::new() }
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
@@ -127,6 +133,7 @@ impl Relation for CsvRelation {
         let files = (0..relation.files.len()).filter(|file| wanted(&relation.files[*file])).collect();
         let splitter = Splitter {
             relation: relation.clone(),
+            cancel: context.cancel.clone(),
             files,
             next_file: 0,
             input: None,
@@ -150,6 +157,7 @@ impl Relation for CsvRelation {
 /// Cuts the files into blocks of whole records.
 struct Splitter {
     relation: Arc<Inner>,
+    cancel: CancelFlag,
     /// The files to read, in order.
     files: Vec<usize>,
     next_file: usize,
@@ -186,7 +194,10 @@ impl Splitter {
             if self.input.is_none() {
                 let Some(&index) = self.files.get(self.next_file) else { return Ok(false) };
                 let file = &self.relation.files[index];
-                self.input = Some(Input::open(&file.path, self.relation.options.encoding)?);
+                let options = &self.relation.options;
+                let source =
+                    open_bytes(&file.path, file.pipe.as_ref(), options.codec, PipeUse::Take, &self.cancel)?;
+                self.input = Some(Input::new(source, options.encoding, self.cancel.clone()));
                 self.next_file += 1;
                 self.fresh = true;
                 self.carry.clear();
@@ -273,7 +284,7 @@ impl Source for CsvSource {
 
     fn progress(&self) -> Option<f64> {
         let splitter = self.splitter.lock().unwrap_or_else(PoisonError::into_inner);
-        Some((splitter.bytes as f64 / self.relation.bytes.max(1) as f64).min(1.0))
+        Some((splitter.bytes as f64 / self.relation.bytes?.max(1) as f64).min(1.0))
     }
 }
 
@@ -319,6 +330,12 @@ impl CsvWorker {
                     worker.unclosed(quote)
                 })?;
                 scanner.skip_line(&self.block.bytes);
+                self.block.header = false;
+                continue;
+            }
+            if let Some(stray) = scanner.stray.filter(|_| options.strict) {
+                let start = scanner.start();
+                self.leave_out(RejectKind::StrayText, start, None, |worker| worker.stray(start, stray))?;
                 self.block.header = false;
                 continue;
             }
@@ -406,6 +423,28 @@ impl CsvWorker {
         )
     }
 
+    /// The error of a record that begins at `start` and has text at `at` behind a closing quote.
+    fn stray(&self, start: usize, at: usize) -> Error {
+        let (bytes, line) = (&self.block.bytes, |at| self.block.line + lines(&self.block.bytes[..at]));
+        let rest = bytes[at..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+        let mut shown = String::from_utf8_lossy(rest).into_owned();
+        if let Some((end, _)) = shown.char_indices().nth(40) {
+            shown.replace_range(end.., "…");
+        }
+        let place = self.place(start);
+        let text = match line(at) == line(start) {
+            true => format!("{place}: text follows a closing quote: {shown}"),
+            false => format!(
+                "{place}: text follows the closing quote of a field that ends in line {}: {shown}",
+                line(at)
+            ),
+        };
+        Error::input(text).with_hint(
+            "a quote within quotes is doubled; if quotes are ordinary text, use quote => ''; strict_mode => false \
+             takes such fields as they are, and ignore_errors => true skips such rows",
+        )
+    }
+
     fn wrong_width(&self, start: usize) -> Error {
         let found = self.record.len();
         let width = self.file().width;
@@ -442,7 +481,7 @@ impl CsvWorker {
             ),
             false => "skip such rows with ignore_errors => true".to_owned(),
         };
-        Error::input(format!("{place}, column \"{}\": '{shown}' is no {}", field.name, field.ty))
+        Error::input(format!("{place}, column \"{}\": '{shown}' is not a valid {}", field.name, field.ty))
             .with_hint(hint)
     }
 
@@ -517,7 +556,7 @@ mod tests {
     use entasis_vector::{DataType, ErrorKind, Value};
 
     fn open(path: &str) -> Result<Arc<dyn Relation>> {
-        crate::files::open(path, &Options::default())
+        crate::files::open(path, &Options::default(), &CancelFlag::default())
     }
 
     fn open_with(path: &str, options: &[(&str, Value)]) -> Result<Arc<dyn Relation>> {
@@ -528,6 +567,7 @@ mod tests {
             Format::Csv,
             &std::iter::once(path).chain(named).collect::<Vec<_>>(),
             &Arc::default(),
+            &CancelFlag::default(),
         )
     }
 
@@ -581,7 +621,7 @@ mod tests {
         let error = read(&*open(&path).unwrap(), vec![], 2048).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(
-            error.message().ends_with("a.csv', line 30002, column \"id\": 'oops' is no BIGINT"),
+            error.message().ends_with("a.csv', line 30002, column \"id\": 'oops' is not a valid BIGINT"),
             "{error}"
         );
         assert!(error.hint().unwrap().contains("'id': 'VARCHAR'"));
@@ -623,7 +663,7 @@ mod tests {
             open_with(&path, &[("skip", Value::Integer(1)), ("all_varchar", Value::Boolean(true))]).unwrap();
         assert!(all.schema().iter().all(|field| field.ty == DataType::Varchar));
         assert!(open_with(&path, &[("delimm", text(";"))]).unwrap_err().message().contains("delimm"));
-        assert!(open_with(&path, &[("delim", text("ab"))]).is_err());
+        assert!(open_with(&path, &[("delim", text("abcde"))]).is_err());
     }
 
     #[test]

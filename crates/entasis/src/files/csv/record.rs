@@ -1,14 +1,16 @@
 //! Splits bytes into records and fields. The only module that knows quotes.
 //!
-//! A field that begins with a quote ends at the next quote that is neither doubled nor escaped; text between
-//! that and the next delimiter is part of it. A quote elsewhere is ordinary text. A record ends at `\n`,
-//! `\r\n` or `\r` outside quotes. This follows RFC 4180, and where that is silent the usual practice
+//! A field that begins with a quote ends at the next quote that is neither doubled nor escaped. Text between
+//! that and the next delimiter is part of it, and the scanner reports where it is ([`Scanner::stray`]),
+//! unless it is blank: most such fields are damaged. A quote elsewhere is ordinary text. A record ends at
+//! `\n`, `\r\n` or `\r` outside quotes. This follows RFC 4180, and where that is silent the usual practice
 //! (Python's `csv`, the crate `csv`).
 //!
 //! A quote that is never closed makes the rest of the bytes one field; the scanner reports its position
 //! ([`Scanner::unclosed`]). A line that begins with the comment character is skipped.
 
 use super::Dialect;
+use crate::files::delimiter::Delimiter;
 
 /// The position of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +68,13 @@ pub(super) struct Scanner {
     closed: bool,
     /// Position of a quote in the last record that was not closed before the end of the bytes.
     pub(super) unclosed: Option<usize>,
+    /// Position of text in the last record that follows a closing quote.
+    pub(super) stray: Option<usize>,
 }
 
 impl Scanner {
     pub(super) fn new(dialect: Dialect, at: usize) -> Scanner {
-        Scanner { dialect, at, start: at, closed: false, unclosed: None }
+        Scanner { dialect, at, start: at, closed: false, unclosed: None, stray: None }
     }
 
     /// Moves back to the line after the one on which the last record began.
@@ -87,7 +91,7 @@ impl Scanner {
     pub(super) fn record(&mut self, bytes: &[u8], fields: &mut Vec<Span>, copies: &mut Vec<u8>) -> bool {
         fields.clear();
         self.closed = false;
-        self.unclosed = None;
+        (self.unclosed, self.stray) = (None, None);
         loop {
             match bytes.get(self.at) {
                 Some(b'\n' | b'\r') if !self.dialect.blank_rows => self.at += 1,
@@ -107,13 +111,14 @@ impl Scanner {
             fields.push(span);
             self.closed = match bytes.get(self.at) {
                 None => return true,
-                Some(&byte) => byte != self.dialect.delimiter,
+                // A field ends at a line end or a delimiter.
+                Some(&byte) => matches!(byte, b'\n' | b'\r'),
             };
-            let both = self.closed && bytes[self.at..].starts_with(b"\r\n");
-            self.at += if both { 2 } else { 1 };
             if self.closed {
+                self.at += if bytes[self.at..].starts_with(b"\r\n") { 2 } else { 1 };
                 return true;
             }
+            self.at += self.dialect.delimiter.len();
         }
     }
 
@@ -158,6 +163,9 @@ impl Scanner {
         // After the closing quote; an unclosed field ends at the end of the bytes.
         self.at = (end + 1).min(bytes.len());
         let rest = field_end(bytes, self.at, delimiter);
+        if self.stray.is_none() && !bytes[self.at..rest].trim_ascii().is_empty() {
+            self.stray = Some(self.at);
+        }
         if copied || rest > self.at {
             copies.extend_from_slice(&bytes[from..end]);
             copies.extend_from_slice(&bytes[self.at..rest]);
@@ -182,7 +190,23 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
 /// Tests eight bytes at a time: a byte of `word ^ pattern` is zero where the byte is found, and `(v - 1) &
 /// !v` has the top bit of the lowest zero byte set, and none below it.
 #[inline]
-fn field_end(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
+fn field_end(bytes: &[u8], mut at: usize, delimiter: Delimiter) -> usize {
+    loop {
+        at = first_byte(bytes, at, delimiter.first());
+        // The first byte of a longer delimiter may also be text.
+        let is_text = delimiter.len() > 1
+            && bytes.get(at) == Some(&delimiter.first())
+            && !bytes[at..].starts_with(delimiter.as_bytes());
+        if !is_text {
+            return at;
+        }
+        at += 1;
+    }
+}
+
+/// The position of the first byte from `at` on that is a line end or `delimiter`, or the end of the bytes.
+#[inline]
+fn first_byte(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
     let zero_bytes = |v: u64| v.wrapping_sub(ONES) & !v & TOPS;
@@ -226,8 +250,13 @@ pub(super) fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const COMMAS: Dialect =
-        Dialect { delimiter: b',', quote: Some(b'"'), escape: None, comment: None, blank_rows: false };
+    const COMMAS: Dialect = Dialect {
+        delimiter: Delimiter::byte(b','),
+        quote: Some(b'"'),
+        escape: None,
+        comment: None,
+        blank_rows: false,
+    };
 
     fn records(bytes: &[u8], dialect: Dialect) -> Vec<Vec<String>> {
         let (mut scanner, mut fields, mut copies) = (Scanner::new(dialect, 0), Vec::new(), Vec::new());
@@ -244,7 +273,7 @@ mod tests {
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .delimiter(dialect.delimiter)
+            .delimiter(dialect.delimiter.first())
             .quote(dialect.quote.unwrap_or(b'"'))
             .quoting(dialect.quote.is_some())
             .escape(dialect.escape)
@@ -267,7 +296,7 @@ mod tests {
             }
             for dialect in [
                 COMMAS,
-                Dialect { delimiter: b';', quote: None, ..COMMAS },
+                Dialect { delimiter: Delimiter::byte(b';'), quote: None, ..COMMAS },
                 Dialect { escape: Some(b'\\'), ..COMMAS },
             ] {
                 let (ours, theirs) = (records(&bytes, dialect), twin(&bytes, dialect));
@@ -278,6 +307,49 @@ mod tests {
                     assert_eq!(parts, ours, "{:?} cut at {end}", String::from_utf8_lossy(&bytes));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_long_delimiter_is_a_short_one_written_longer() {
+        let mut state = 7u64;
+        for _ in 0..5_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..20 {
+                state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+                bytes.push(b"a\",\n\rb"[(state >> 33) as usize % 6]);
+            }
+            let short = records(&bytes, COMMAS);
+            for long in ["||", "|:|", "§"] {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                // A comma within quotes becomes text of the same length on both sides.
+                let expected: Vec<Vec<String>> =
+                    short.iter().map(|row| row.iter().map(|f| f.replace(',', long)).collect()).collect();
+                let dialect = Dialect { delimiter: Delimiter::new(long).unwrap(), ..COMMAS };
+                assert_eq!(records(text.replace(',', long).as_bytes(), dialect), expected, "{text:?}");
+            }
+        }
+        let bars = Dialect { delimiter: Delimiter::new("||").unwrap(), ..COMMAS };
+        assert_eq!(records(b"a|b||c|||d|\n|", bars), [vec!["a|b", "c", "|d|"], vec!["|"]]);
+        assert!(Delimiter::new("").is_none() && Delimiter::new("12345").is_none());
+        assert!(Delimiter::new("|\n").is_none());
+    }
+
+    #[test]
+    fn text_behind_a_closing_quote_is_told() {
+        let (mut fields, mut copies) = (Vec::new(), Vec::new());
+        for (bytes, stray) in [
+            (&b"\"a\"b,c"[..], Some(3)),
+            (b"x,\"a\" \"b\"", Some(5)),
+            (b"\"a\nb\"c", Some(5)),
+            (b"\"a\" ,c", None),
+            (b"\"a\"\"b\",c", None),
+            (b"a\"b\"c", None),
+            (b"\"a", None),
+        ] {
+            let mut scanner = Scanner::new(COMMAS, 0);
+            scanner.record(bytes, &mut fields, &mut copies);
+            assert_eq!(scanner.stray, stray, "{:?}", String::from_utf8_lossy(bytes));
         }
     }
 

@@ -16,6 +16,8 @@ pub enum RejectKind {
     TooManyColumns,
     /// A quote is not closed.
     UnclosedQuote,
+    /// Text follows a closing quote.
+    StrayText,
 }
 
 impl RejectKind {
@@ -26,6 +28,7 @@ impl RejectKind {
             RejectKind::MissingColumns => "MISSING COLUMNS",
             RejectKind::TooManyColumns => "TOO MANY COLUMNS",
             RejectKind::UnclosedQuote => "UNCLOSED QUOTE",
+            RejectKind::StrayText => "TEXT BEHIND A QUOTE",
         }
     }
 }

@@ -11,6 +11,7 @@
 use super::guess::{Guess, is_value};
 use super::record::{Scanner, Span};
 use super::{CsvOptions, Dialect};
+use crate::files::delimiter::Delimiter;
 use entasis_vector::{DataType, Error, Result};
 
 const DELIMITERS: [u8; 4] = *b",\t|;";
@@ -39,7 +40,7 @@ pub(super) struct Sniffed {
 /// Input, if there is nothing but an unclosed quote.
 pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<Option<Sniffed>> {
     let mut dialect = find_dialect(sample, options);
-    let rows = Rows::scan(sample, dialect, options.sample_rows);
+    let rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
     let Some(first) = rows.get(0) else {
         if rows.unclosed {
             return Err(Error::input(format!(
@@ -107,18 +108,21 @@ struct Rows<'a> {
     copies: Vec<u8>,
     ends: Vec<usize>,
     bytes: usize,
+    /// Rows that cannot be read because text follows a closing quote.
+    strays: Vec<usize>,
     /// Whether a quote in the record after them is not closed.
     unclosed: bool,
 }
 
 impl<'a> Rows<'a> {
-    fn scan(sample: &'a [u8], dialect: Dialect, limit: usize) -> Rows<'a> {
+    fn scan(sample: &'a [u8], dialect: Dialect, limit: usize, strict: bool) -> Rows<'a> {
         let mut rows = Rows {
             sample,
             fields: Vec::new(),
             copies: Vec::new(),
             ends: Vec::new(),
             bytes: 0,
+            strays: Vec::new(),
             unclosed: false,
         };
         let mut scanner = Scanner::new(dialect, 0);
@@ -127,6 +131,9 @@ impl<'a> Rows<'a> {
             if scanner.unclosed.is_some() {
                 rows.unclosed = true;
                 break;
+            }
+            if strict && scanner.stray.is_some() {
+                rows.strays.push(rows.ends.len());
             }
             rows.fields.extend_from_slice(&record);
             rows.ends.push(rows.fields.len());
@@ -162,7 +169,8 @@ impl<'a> Rows<'a> {
             let widths = || (0..self.len()).map(|row| self.width(row));
             return (widths().filter(|width| *width > 1).count(), widths().max().unwrap_or(0));
         }
-        let mut widths: Vec<usize> = (0..self.len()).map(|row| self.width(row)).collect();
+        let is_read = |row: &usize| self.strays.binary_search(row).is_err();
+        let mut widths: Vec<usize> = (0..self.len()).filter(is_read).map(|row| self.width(row)).collect();
         widths.sort_unstable();
         let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
         runs.max().unwrap_or((0, 0))
@@ -170,7 +178,8 @@ impl<'a> Rows<'a> {
 }
 
 fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
-    let delimiters = options.delimiter.map_or(DELIMITERS.to_vec(), |delimiter| vec![delimiter]);
+    let delimiters =
+        options.delimiter.map_or(DELIMITERS.map(Delimiter::byte).to_vec(), |delimiter| vec![delimiter]);
     let quotes = options.quote.map_or(QUOTES.map(Some).to_vec(), |quote| vec![quote]);
     let mut best: Option<((bool, f64, usize), Dialect)> = None;
     for &delimiter in &delimiters {
@@ -182,7 +191,7 @@ fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
                 comment: options.comment,
                 blank_rows: false,
             };
-            let rows = Rows::scan(sample, dialect, DIALECT_ROWS);
+            let rows = Rows::scan(sample, dialect, DIALECT_ROWS, options.strict);
             if quote != quotes[0] && !rows.fields.iter().any(|span| span.is_quoted()) {
                 continue;
             }
@@ -235,7 +244,7 @@ mod tests {
         for delimiter in [",", ";", "\t", "|"] {
             let text = "id,name,price,day,at,ok,empty\n1,Ann,1.5,2024-01-01,2024-01-01 10:00:00,true,\n,Bob,2,2024-01-02,2024-01-02,false,\n";
             let found = sniffed(&text.replace(',', delimiter));
-            assert_eq!((found.dialect.delimiter, found.header), (delimiter.as_bytes()[0], true));
+            assert_eq!((found.dialect.delimiter, found.header), (Delimiter::new(delimiter).unwrap(), true));
             use DataType::*;
             let expected = [Int64, Varchar, Float64, Date, Timestamp, Boolean, Varchar];
             assert!(found.guesses.iter().map(|guess| guess.ty()).eq(expected));
@@ -272,7 +281,8 @@ mod tests {
         assert_eq!((found.dialect.quote, found.names.len()), (Some(b'\''), 2));
         // An unclosed quote does not make a different dialect more likely.
         let found = sniffed("a,b,c\n1,\"x,2\n3,y,4\n");
-        assert_eq!((found.dialect.quote, found.dialect.delimiter, found.names.len()), (Some(b'"'), b',', 3));
+        let comma = Delimiter::byte(b',');
+        assert_eq!((found.dialect.quote, found.dialect.delimiter, found.names.len()), (Some(b'"'), comma, 3));
         let error = sniff("x.csv", b"\"a,b\n", &CsvOptions::default()).unwrap_err();
         assert!(error.message().contains("never closed"), "{error}");
         assert!(sniff("x.csv", b"\n\n", &CsvOptions::default()).unwrap().is_none());

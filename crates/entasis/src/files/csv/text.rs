@@ -217,7 +217,7 @@ impl Text {
 
     /// Appends bytes.
     #[inline(always)]
-    pub(super) fn plain(&mut self, bytes: &[u8]) {
+    pub(in crate::files) fn plain(&mut self, bytes: &[u8]) {
         self.end(bytes.len() + ROOM)[..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }

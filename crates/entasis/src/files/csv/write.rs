@@ -6,7 +6,8 @@
 use super::TimeFormats;
 use super::text::{Special, Text};
 use super::time_format::TimeFormat;
-use crate::files::option_values::{byte_option, flag_option, text_option};
+use crate::files::delimiter::Delimiter;
+use crate::files::option_values::{byte_option, delimiter_option, flag_option, text_option};
 use entasis_sql::Argument;
 use entasis_vector::types::INFINITE_TIMESTAMP;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector};
@@ -14,7 +15,7 @@ use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, 
 /// How values are written.
 #[derive(Debug, Clone)]
 pub(in crate::files) struct WriteOptions {
-    delimiter: u8,
+    delimiter: Delimiter,
     quote: u8,
     header: bool,
     null: String,
@@ -24,7 +25,7 @@ pub(in crate::files) struct WriteOptions {
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
         WriteOptions {
-            delimiter: b',',
+            delimiter: Delimiter::byte(b','),
             quote: b'"',
             header: true,
             null: String::new(),
@@ -37,7 +38,7 @@ impl WriteOptions {
     /// Sets an option by its SQL name, in lower case. False if there is no such option.
     pub(in crate::files) fn set(&mut self, name: &str, value: &Argument) -> Result<bool> {
         match name {
-            "delim" | "delimiter" | "sep" | "separator" => self.delimiter = byte_option(name, value)?,
+            "delim" | "delimiter" | "sep" | "separator" => self.delimiter = delimiter_option(name, value)?,
             "quote" => self.quote = byte_option(name, value)?,
             "header" => self.header = flag_option(name, value)?,
             "nullstr" | "null" => self.null = text_option(name, value)?.to_owned(),
@@ -58,7 +59,7 @@ impl WriteOptions {
         let special = self.special();
         for (column, field) in schema.iter().enumerate() {
             if column > 0 {
-                out.byte(self.delimiter);
+                out.plain(self.delimiter.as_bytes());
             }
             self.text(field.name.as_bytes(), &special, out);
         }
@@ -70,7 +71,7 @@ impl WriteOptions {
         let special = self.special();
         // Numbers and times need no quotes, unless a byte of theirs is special or NULL is written like one.
         let within = |byte: &u8| byte.is_ascii_alphanumeric() || b" +-.:()".contains(byte);
-        let check = [self.delimiter, self.quote].iter().any(within) || !self.null.is_empty();
+        let check = [self.delimiter.first(), self.quote].iter().any(within) || !self.null.is_empty();
         let columns: Vec<Column<'_>> = schema
             .iter()
             .enumerate()
@@ -79,7 +80,7 @@ impl WriteOptions {
         for row in 0..chunk.len() {
             for (number, column) in columns.iter().enumerate() {
                 if number > 0 {
-                    out.byte(self.delimiter);
+                    out.plain(self.delimiter.as_bytes());
                 }
                 match column.place(row) {
                     None => out.plain(self.null.as_bytes()),
@@ -103,7 +104,7 @@ impl WriteOptions {
     }
 
     fn special(&self) -> Special {
-        Special::new([self.delimiter, self.quote, b'\n', b'\r'])
+        Special::new([self.delimiter.first(), self.quote, b'\n', b'\r'])
     }
 
     /// Writes a value of a type that is rare in files, or in a format of the options.
@@ -288,7 +289,7 @@ mod tests {
             _ => None,
         };
         let text = formatted.unwrap_or_else(|| value.display(ty).to_string());
-        let (delimiter, quote) = (options.delimiter as char, options.quote as char);
+        let (delimiter, quote) = (options.delimiter.first() as char, options.quote as char);
         if text != options.null && !text.contains([delimiter, quote, '\n', '\r']) {
             return text;
         }
@@ -388,7 +389,8 @@ mod tests {
                     for row in 0..rows {
                         let fields = [values[rows - 1 - row].clone(), constant.clone(), coded_value(row)];
                         let fields = fields.map(|value| field(&options, &value, ty));
-                        expected += &(fields.join(&(options.delimiter as char).to_string()) + "\n");
+                        expected +=
+                            &(fields.join(std::str::from_utf8(options.delimiter.as_bytes()).unwrap()) + "\n");
                     }
                     assert_eq!(String::from_utf8_lossy(out.as_bytes()), expected, "{ty} {options:?}");
                 }

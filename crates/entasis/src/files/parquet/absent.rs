@@ -167,6 +167,7 @@ mod tests {
     use crate::files::test_files::{Directory, read};
     use crate::files::{Options, open};
     use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use entasis_engine::exec::CancelFlag;
     use entasis_engine::relation::Relation;
     use entasis_vector::expr::{CompareOp, Expr};
     use entasis_vector::{ColumnId, DataType, Value};
@@ -207,7 +208,7 @@ mod tests {
             bytes[chunk.data_page_offset() as usize..(start + length) as usize].fill(0xff);
         }
         std::fs::write(&path, bytes).unwrap();
-        open(&path, &Options::default()).unwrap()
+        open(&path, &Options::default(), &CancelFlag::default()).unwrap()
     }
 
     fn number(value: i64) -> Expr {

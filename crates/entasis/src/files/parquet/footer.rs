@@ -1,6 +1,7 @@
 //! Footers of Parquet files, and calls of the Parquet library, which may fail in any way on damaged bytes.
 
 use super::DICTIONARY_BYTES;
+use crate::files::pipe::is_pipe;
 use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema, TimeUnit};
 use entasis_vector::{Error, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -17,7 +18,12 @@ use std::sync::Arc;
 /// # Errors
 /// I/O; input, if the file is malformed.
 pub(super) fn load(path: &Path) -> Result<ArrowReaderMetadata> {
-    let file = File::open(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?;
+    let failed = |e| Error::io(place(path), &e);
+    if is_pipe(&std::fs::metadata(path).map_err(failed)?) {
+        return Err(Error::input(format!("{} is a pipe; a Parquet file is read from its end", place(path)))
+            .with_hint("write it to a file first"));
+    }
+    let file = File::open(path).map_err(failed)?;
     guarded(|| place(path), || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 

@@ -321,6 +321,10 @@ impl Relation for ParquetRelation {
         &self.0.schema
     }
 
+    fn unreadable(&self, column: usize) -> Option<Error> {
+        self.0.problems.get(column)?.clone()
+    }
+
     fn statistics(&self) -> Statistics {
         let inner = &self.0;
         let column = |column: usize| {
@@ -441,7 +445,7 @@ mod tests {
     use arrow_cast::cast;
     use arrow_schema::DataType as ArrowType;
     use arrow_schema::Field as ArrowField;
-    use entasis_engine::exec::Settings;
+    use entasis_engine::exec::{CancelFlag, Settings};
     use entasis_vector::Chunk;
     use entasis_vector::ErrorKind;
     use entasis_vector::expr::{CompareOp, Expr};
@@ -473,7 +477,8 @@ mod tests {
         let directory = Directory::new();
         sample(&directory.path("a.parquet"), 0, 250);
         sample(&directory.path("b.parquet"), 250, 30);
-        let relation = open(&directory.path("*.parquet"), &Options::default()).unwrap();
+        let relation =
+            open(&directory.path("*.parquet"), &Options::default(), &CancelFlag::default()).unwrap();
         assert_eq!(relation.statistics().rows, Some(280));
         assert_eq!(relation.statistics().columns[0].max, Some(Value::Integer(279)));
         for chunk_rows in [3, 2048] {
@@ -490,7 +495,7 @@ mod tests {
         let directory = Directory::new();
         let path = directory.path("a.parquet");
         sample(&path, 0, 250);
-        let relation = open(&path, &Options::default()).unwrap();
+        let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
         let id = Expr::column(ColumnId(0), DataType::Int64);
         let above = Expr::compare(CompareOp::GtEq, id, Expr::literal(Value::Integer(200), DataType::Int64));
         let rows = read(&*relation, vec![above], 2048).unwrap();
@@ -513,7 +518,9 @@ mod tests {
             reading.schema().fields().iter().map(|field| field.data_type()).collect();
         assert!(matches!(types[..], [ArrowType::Dictionary(..), ArrowType::Utf8View]), "{types:?}");
         for chunk_rows in [3, 2048] {
-            let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], chunk_rows).unwrap();
+            let rows =
+                read(&*open(&path, &Options::default(), &CancelFlag::default()).unwrap(), vec![], chunk_rows)
+                    .unwrap();
             let expected = (0..5000).map(|i| word(i).unwrap_or_else(|| "NULL".into()));
             assert!(rows.iter().map(|row| row[0].clone()).eq(expected));
             assert!(rows.iter().enumerate().all(|(i, row)| row[1].starts_with(&format!("{i} "))));
@@ -528,7 +535,7 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
         let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("text {i}"))));
         write(&path, vec![("number", numbers), ("text", texts)], rows as usize);
-        let relation = open(&path, &Options::default()).unwrap();
+        let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
         let read = read(&*relation, vec![], 2048).unwrap();
         assert_eq!(read.len(), rows as usize);
         assert!(read.iter().enumerate().all(|(i, row)| *row == [i.to_string(), format!("text {i}")]));
@@ -550,7 +557,7 @@ mod tests {
         let directory = Directory::new();
         let path = directory.path("a.parquet");
         sample(&path, 0, 250);
-        let relation = open(&path, &Options::default()).unwrap();
+        let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
         let request = ScanRequest::all(vec![]);
         let source = relation.scan(&request, &QueryContext::default()).unwrap();
         let mut worker = source.worker().unwrap();
@@ -566,10 +573,12 @@ mod tests {
         let directory = Directory::new();
         write(&directory.path("a.parquet"), vec![("n", Arc::new(Int64Array::from(vec![1, 2])))], 10);
         write(&directory.path("b.parquet"), vec![("n", Arc::new(Int32Array::from(vec![3])))], 10);
-        let relation = open(&directory.path("*.parquet"), &Options::default()).unwrap();
+        let relation =
+            open(&directory.path("*.parquet"), &Options::default(), &CancelFlag::default()).unwrap();
         assert_eq!(read(&*relation, vec![], 2048).unwrap(), [["1"], ["2"], ["3"]]);
         write(&directory.path("c.parquet"), vec![("m", Arc::new(Int32Array::from(vec![3])))], 10);
-        let relation = open(&directory.path("*.parquet"), &Options::default()).unwrap();
+        let relation =
+            open(&directory.path("*.parquet"), &Options::default(), &CancelFlag::default()).unwrap();
         let error = read(&*relation, vec![], 2048).unwrap_err();
         assert!(error.message().contains("c.parquet") && error.message().contains("\"n\""), "{error}");
     }
@@ -586,7 +595,7 @@ mod tests {
         let path = directory.path("a.parquet");
         let text: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
         write(&path, vec![("list", list), ("parts", parts), ("wide", wide), ("id", id), ("t", text)], 10);
-        let relation = open(&path, &Options::default()).unwrap();
+        let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
         let columns = |columns: &[usize]| {
             let columns = columns.iter().map(|column| (ColumnId(*column as u32), *column)).collect();
             relation.scan(&ScanRequest::all(columns), &QueryContext::default())
@@ -618,7 +627,8 @@ mod tests {
         let mut bytes = std::fs::read(&damaged).unwrap();
         bytes[..1000].fill(0);
         std::fs::write(&damaged, bytes).unwrap();
-        let relation = open(&directory.path("*/*.parquet"), &Options::default()).unwrap();
+        let relation =
+            open(&directory.path("*/*.parquet"), &Options::default(), &CancelFlag::default()).unwrap();
         let year = relation.schema().iter().position(|field| &*field.name == "year").unwrap();
         assert_eq!(relation.schema()[year].ty, DataType::Int64);
         let after = |year_is: i128| {
@@ -653,7 +663,9 @@ mod tests {
                 ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), Some(properties)).unwrap();
             writer.write(&batch).unwrap();
             writer.close().unwrap();
-            let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], 2048).unwrap();
+            let rows =
+                read(&*open(&path, &Options::default(), &CancelFlag::default()).unwrap(), vec![], 2048)
+                    .unwrap();
             assert!(rows.len() == 1000 && rows[999] == ["999"], "{codec:?}");
         }
     }
@@ -664,11 +676,12 @@ mod tests {
         let whole = directory.path("a.parquet");
         sample(&whole, 0, 2000);
         let bytes = std::fs::read(&whole).unwrap();
-        let missing = open(&directory.path("none.parquet"), &Options::default()).unwrap_err();
+        let missing =
+            open(&directory.path("none.parquet"), &Options::default(), &CancelFlag::default()).unwrap_err();
         assert!(missing.kind() == ErrorKind::Io && missing.message().contains("none.parquet"));
         for cut in [0, 3, 100, bytes.len() / 2, bytes.len() - 1] {
             let path = directory.write("cut.parquet", &bytes[..cut]);
-            let error = open(&path, &Options::default()).unwrap_err();
+            let error = open(&path, &Options::default(), &CancelFlag::default()).unwrap_err();
             assert!(error.kind() == ErrorKind::Input && error.message().contains("cut.parquet"), "{error}");
         }
         // Flipped bytes may have any result except a panic.
@@ -676,7 +689,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[step * 37 % bytes.len()] ^= 0x55;
             let path = directory.write("damaged.parquet", &damaged);
-            let Ok(relation) = open(&path, &Options::default()) else { continue };
+            let Ok(relation) = open(&path, &Options::default(), &CancelFlag::default()) else { continue };
             // With a filter, page indexes are read, too.
             let id = Expr::column(ColumnId(0), DataType::Int64);
             let below = Expr::compare(CompareOp::Lt, id, Expr::literal(Value::Integer(7), DataType::Int64));

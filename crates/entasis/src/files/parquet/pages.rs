@@ -168,6 +168,7 @@ mod tests {
     use crate::files::test_files::{Directory, read};
     use crate::files::{Options, open};
     use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use entasis_engine::exec::CancelFlag;
     use entasis_engine::relation::Relation;
     use entasis_vector::expr::{CompareOp, Expr};
     use entasis_vector::{ColumnId, DataType, Value};
@@ -197,7 +198,7 @@ mod tests {
         let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
-        open(&path, &Options::default()).unwrap()
+        open(&path, &Options::default(), &CancelFlag::default()).unwrap()
     }
 
     fn number(column: u32, op: CompareOp, value: i64) -> Expr {

@@ -8,10 +8,14 @@ use entasis_vector::{DataType, Result, Value};
 pub(super) trait Accumulator: Default + Clone + Send + 'static {
     /// True if rows with NULLs count.
     const TAKES_NULLS: bool = false;
-    /// Adds a row; returns by how many bytes the state has grown beyond its own size.
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize>;
+    /// Adds a row.
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()>;
     /// Adds the state of another one, whose rows come after.
     fn merge(&mut self, call: &Call, other: Self) -> Result<()>;
+    /// Bytes of memory besides its own size. Asked before and after each row, so it must not count values.
+    fn held(&self) -> usize {
+        0
+    }
     /// The result.
     fn result(&mut self, call: &Call) -> Result<Value>;
 }
@@ -26,11 +30,19 @@ pub(crate) struct Call {
     pub(crate) ignore_nulls: bool,
 }
 
+/// Bytes of an allocation besides those that were asked for, about.
+const HEAD: usize = 16;
+
 /// Bytes that a value takes besides its own size.
 pub(super) fn held(value: &Value) -> usize {
     match value {
-        Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
+        Value::Text(text) => text.len() + 2 * HEAD,
+        Value::Bytes(bytes) => bytes.len() + 2 * HEAD,
         _ => 0,
     }
+}
+
+/// Bytes that a list takes besides its own size and those of its values.
+pub(super) fn room<T>(list: &Vec<T>) -> usize {
+    if list.capacity() == 0 { 0 } else { list.capacity() * size_of::<T>() + HEAD }
 }

@@ -2,7 +2,7 @@
 //! registers, whose standard error is 1.6 %. For few values, the number of empty registers gives a nearly
 //! exact count.
 
-use super::accumulator::{Accumulator, Call};
+use super::accumulator::{Accumulator, Call, room};
 use crate::functions::definition::row::Row;
 use entasis_vector::hash::{hash_bytes, hash_u64};
 use entasis_vector::value::canonical_bits;
@@ -41,9 +41,8 @@ impl Registers {
 }
 
 impl Accumulator for Registers {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
-        let fresh = self.0.is_empty();
-        if fresh {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
+        if self.0.is_empty() {
             self.0.resize(REGISTERS, 0);
         }
         // Mixed once more: the hash of a number may be a product, whose upper bits are better than its lower
@@ -54,7 +53,11 @@ impl Accumulator for Registers {
         let register = &mut self.0[(hash >> (64 - BITS)) as usize];
         let rank = (hash << BITS | 1 << (BITS - 1)).leading_zeros() as u8 + 1;
         *register = rank.max(*register);
-        Ok(if fresh { REGISTERS } else { 0 })
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        room(&self.0)
     }
 
     fn merge(&mut self, _: &Call, other: Registers) -> Result<()> {

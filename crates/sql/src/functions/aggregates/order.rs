@@ -2,7 +2,7 @@
 //! quantiles.
 
 use super::Kind;
-use super::accumulator::{Accumulator, Call, held};
+use super::accumulator::{Accumulator, Call, held, room};
 use crate::functions::definition::row::Row;
 use entasis_vector::expr::calendar::{add_intervals, scale_interval};
 use entasis_vector::types::Interval;
@@ -17,14 +17,16 @@ pub(super) struct First(Option<Value>);
 impl Accumulator for First {
     const TAKES_NULLS: bool = true;
 
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         if self.0.is_some() || (call.ignore_nulls && row.is_null(0)) {
-            return Ok(0);
+            return Ok(());
         }
-        let value = row.value(0);
-        let grown = held(&value);
-        self.0 = Some(value);
-        Ok(grown)
+        self.0 = Some(row.value(0));
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.0.as_ref().map_or(0, held)
     }
 
     fn merge(&mut self, _: &Call, other: First) -> Result<()> {
@@ -46,15 +48,16 @@ pub(super) struct Last(Option<Value>);
 impl Accumulator for Last {
     const TAKES_NULLS: bool = true;
 
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         if call.ignore_nulls && row.is_null(0) {
-            return Ok(0);
+            return Ok(());
         }
-        let value = row.value(0);
-        let before = self.0.as_ref().map_or(0, held);
-        let grown = held(&value).saturating_sub(before);
-        self.0 = Some(value);
-        Ok(grown)
+        self.0 = Some(row.value(0));
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.0.as_ref().map_or(0, held)
     }
 
     fn merge(&mut self, _: &Call, other: Last) -> Result<()> {
@@ -80,26 +83,27 @@ impl<const NULLS: bool> Extreme<NULLS> {
             Kind::Extreme { greatest: true, .. } => Ordering::Greater,
             _ => Ordering::Less,
         };
-        new.total_cmp(old) == wanted
+        new.cmp_in(old, call.args[1]) == wanted
     }
 }
 
 impl<const NULLS: bool> Accumulator for Extreme<NULLS> {
     const TAKES_NULLS: bool = NULLS;
 
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         if row.is_null(1) {
-            return Ok(0);
+            return Ok(());
         }
         let by = row.value(1);
         if self.0.as_ref().is_some_and(|(_, old)| !Self::beats(call, &by, old)) {
-            return Ok(0);
+            return Ok(());
         }
-        let value = row.value(0);
-        let before = self.0.as_ref().map_or(0, |(a, b)| held(a) + held(b));
-        let grown = (held(&value) + held(&by)).saturating_sub(before);
-        self.0 = Some((value, by));
-        Ok(grown)
+        self.0 = Some((row.value(0), by));
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.0.as_ref().map_or(0, |(a, b)| held(a) + held(b))
     }
 
     fn merge(&mut self, call: &Call, other: Self) -> Result<()> {
@@ -122,21 +126,36 @@ pub(super) struct Counts {
     /// The count, and the number of the row with the first occurrence.
     values: HashMap<Value, (u64, u64)>,
     rows: u64,
+    /// Bytes of the values besides their own size.
+    texts: usize,
 }
 
 impl Accumulator for Counts {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         let value = row.value(0);
         self.rows += 1;
-        let bytes = held(&value) + size_of::<(Value, (u64, u64))>();
+        let bytes = held(&value);
         let entry = self.values.entry(value).or_insert((0, self.rows));
         entry.0 += 1;
-        Ok(if entry.0 == 1 { bytes } else { 0 })
+        if entry.0 == 1 {
+            self.texts += bytes;
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        // A table has a byte for each place besides, and an eighth of its places stay empty.
+        let places = self.values.capacity() / 7 * 8;
+        places * (size_of::<(Value, (u64, u64))>() + 1) + self.texts
     }
 
     fn merge(&mut self, _: &Call, other: Counts) -> Result<()> {
         for (value, (count, first)) in other.values {
+            let bytes = held(&value);
             let entry = self.values.entry(value).or_insert((0, self.rows + first));
+            if entry.0 == 0 {
+                self.texts += bytes;
+            }
             entry.0 += count;
         }
         self.rows += other.rows;
@@ -161,7 +180,8 @@ impl Accumulator for Counts {
 pub(super) enum Sorted {
     Integers(Vec<i64>, Wanted),
     Floats(Vec<f64>, Wanted),
-    Values(Vec<Value>, Wanted),
+    /// And their bytes besides their own size.
+    Values(Vec<Value>, Wanted, usize),
 }
 
 /// The requested share of the order, and the end from which it counts.
@@ -173,7 +193,7 @@ pub(super) struct Wanted {
 
 impl Default for Sorted {
     fn default() -> Sorted {
-        Sorted::Values(Vec::new(), Wanted::default())
+        Sorted::Values(Vec::new(), Wanted::default(), 0)
     }
 }
 
@@ -182,25 +202,28 @@ impl Sorted {
         match self {
             Sorted::Integers(values, _) => values.len(),
             Sorted::Floats(values, _) => values.len(),
-            Sorted::Values(values, _) => values.len(),
+            Sorted::Values(values, ..) => values.len(),
         }
     }
 
     fn wanted(&mut self) -> &mut Wanted {
         match self {
-            Sorted::Integers(_, wanted) | Sorted::Floats(_, wanted) | Sorted::Values(_, wanted) => wanted,
+            Sorted::Integers(_, wanted) | Sorted::Floats(_, wanted) | Sorted::Values(_, wanted, _) => wanted,
         }
     }
 
     /// The value at a rank of the order; partially sorts the others.
-    fn at(&mut self, place: usize) -> Value {
+    fn at(&mut self, call: &Call, place: usize) -> Value {
         match self {
             Sorted::Integers(values, _) => Value::Integer((*values.select_nth_unstable(place).1).into()),
             Sorted::Floats(values, _) => {
                 let order = |a: &f64, b: &f64| entasis_vector::value::cmp_float(*a, *b);
                 Value::Float(*values.select_nth_unstable_by(place, order).1)
             }
-            Sorted::Values(values, _) => values.select_nth_unstable_by(place, Value::total_cmp).1.clone(),
+            Sorted::Values(values, ..) => {
+                let order = |a: &Value, b: &Value| a.cmp_in(b, call.args[0]);
+                values.select_nth_unstable_by(place, order).1.clone()
+            }
         }
     }
 
@@ -214,15 +237,15 @@ impl Sorted {
         let flip = |place: usize| if descending { count - 1 - place } else { place };
         if !continuous {
             let place = (share * count as f64).ceil().max(1.0) as usize - 1;
-            return Ok(self.at(flip(place.min(count - 1))));
+            return Ok(self.at(call, flip(place.min(count - 1))));
         }
         let exact = share * (count - 1) as f64;
         let (low, fraction) = (exact.floor() as usize, exact.fract());
-        let first = self.at(flip(low));
+        let first = self.at(call, flip(low));
         if fraction == 0.0 {
             return Ok(converted(first, call));
         }
-        let second = self.at(flip(low + 1));
+        let second = self.at(call, flip(low + 1));
         Ok(interpolated(&first, &second, fraction, call))
     }
 }
@@ -255,7 +278,7 @@ fn interpolated(a: &Value, b: &Value, fraction: f64, call: &Call) -> Value {
 }
 
 impl Accumulator for Sorted {
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         if self.len() == 0 {
             let mut wanted = Wanted { share: None, descending: row.len() > 2 && row.test(2) };
             if row.len() > 1 {
@@ -272,25 +295,27 @@ impl Accumulator for Sorted {
                 ty if ty.physical().is_integer() && ty != DataType::UInt64 && ty != DataType::Boolean => {
                     Sorted::Integers(Vec::new(), wanted)
                 }
-                _ => Sorted::Values(Vec::new(), wanted),
+                _ => Sorted::Values(Vec::new(), wanted, 0),
             };
         }
-        Ok(match self {
-            Sorted::Integers(values, _) => {
-                values.push(row.whole(0));
-                size_of::<i64>()
-            }
-            Sorted::Floats(values, _) => {
-                values.push(row.float(0));
-                size_of::<f64>()
-            }
-            Sorted::Values(values, _) => {
+        match self {
+            Sorted::Integers(values, _) => values.push(row.whole(0)),
+            Sorted::Floats(values, _) => values.push(row.float(0)),
+            Sorted::Values(values, _, texts) => {
                 let value = row.value(0);
-                let bytes = size_of::<Value>() + held(&value);
+                *texts += held(&value);
                 values.push(value);
-                bytes
             }
-        })
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        match self {
+            Sorted::Integers(values, _) => room(values),
+            Sorted::Floats(values, _) => room(values),
+            Sorted::Values(values, _, texts) => room(values) + texts,
+        }
     }
 
     fn merge(&mut self, _: &Call, mut other: Sorted) -> Result<()> {
@@ -298,7 +323,10 @@ impl Accumulator for Sorted {
             (own, _) if own.len() == 0 => *self = other,
             (Sorted::Integers(own, _), Sorted::Integers(theirs, _)) => own.append(theirs),
             (Sorted::Floats(own, _), Sorted::Floats(theirs, _)) => own.append(theirs),
-            (Sorted::Values(own, _), Sorted::Values(theirs, _)) => own.append(theirs),
+            (Sorted::Values(own, _, texts), Sorted::Values(theirs, _, more)) => {
+                own.append(theirs);
+                *texts += *more;
+            }
             _ => {}
         }
         Ok(())
@@ -329,9 +357,9 @@ impl Sorted {
         let distances: Vec<Value> = match self {
             Sorted::Integers(values, _) => values.iter().map(|v| far(&Value::Integer((*v).into()))).collect(),
             Sorted::Floats(values, _) => values.iter().map(|v| far(&Value::Float(*v))).collect(),
-            Sorted::Values(values, _) => values.iter().map(far).collect(),
+            Sorted::Values(values, ..) => values.iter().map(far).collect(),
         };
-        let median = Sorted::Values(distances, Wanted::default()).quantile(&inner, 0.5, true)?;
+        let median = Sorted::Values(distances, Wanted::default(), 0).quantile(&inner, 0.5, true)?;
         Ok(match median {
             Value::Integer(micros) if span => Value::Interval(Interval {
                 months: 0,

@@ -8,9 +8,9 @@ pub(crate) const ROWS: &str = "(VALUES (1, 'b', true), (2, 'a', true), (6, 'a', 
 pub(crate) const FUNCTIONS: &[Definition] = &[
     elsewhere(
         &["count"],
-        "* or value, …",
+        "* or value",
         "BIGINT",
-        "rows; those where no value is NULL",
+        "rows; those where the value is not NULL; of t.* those that an outer join has not filled with NULLs",
         &[("count(*)", "3"), ("count(DISTINCT s)", "2")],
     ),
     elsewhere(
@@ -163,8 +163,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "median of the distances from the median",
         &[("mad(x)", "1.0")],
     ),
-    elsewhere(&["bit_and"], "x", "type of x", "bits that all have", &[("bit_and(x)", "0")]),
-    elsewhere(&["bit_or"], "x", "type of x", "bits that one has", &[("bit_or(x)", "7")]),
+    elsewhere(&["bit_and"], "x", "type of x", "the bits that all values have", &[("bit_and(x)", "0")]),
+    elsewhere(&["bit_or"], "x", "type of x", "the bits that any value has", &[("bit_or(x)", "7")]),
     elsewhere(&["bit_xor"], "x", "type of x", "bits that an odd number has", &[("bit_xor(x)", "5")]),
     elsewhere(
         &["bool_and", "every", "logical_and"],

@@ -39,6 +39,10 @@ impl Pairs {
         if other.count == 0.0 {
             return;
         }
+        if self.count == 0.0 {
+            *self = other.clone();
+            return;
+        }
         let count = self.count + other.count;
         let (dx, dy) = (other.x - self.x, other.y - self.y);
         let share = self.count * other.count / count;
@@ -50,10 +54,18 @@ impl Pairs {
         self.count = count;
     }
 
+    /// With sums that are not numbers where a value was infinite or not a number.
+    fn settled(&self) -> Pairs {
+        let or_nan = |sum: f64, is_known: bool| if is_known { sum } else { f64::NAN };
+        let (x, y) = (self.x.is_finite(), self.y.is_finite());
+        Pairs { xx: or_nan(self.xx, x), yy: or_nan(self.yy, y), xy: or_nan(self.xy, x && y), ..self.clone() }
+    }
+
     fn line(&self, line: Line) -> Option<f64> {
         let Pairs { count, x, y, xx, yy, xy } = *self;
         let known = count > 0.0;
-        let sloped = known && xx > 0.0;
+        // Not a number, if a value is infinite or none.
+        let sloped = known && xx != 0.0;
         match line {
             Line::AverageX => known.then_some(x),
             Line::AverageY => known.then_some(y),
@@ -76,9 +88,9 @@ fn root(a: f64, b: f64) -> f64 {
 }
 
 impl Accumulator for Pairs {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         self.combine(&Pairs { count: 1.0, x: row.float(1), y: row.float(0), ..Pairs::default() });
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: Pairs) -> Result<()> {
@@ -87,15 +99,16 @@ impl Accumulator for Pairs {
     }
 
     fn result(&mut self, call: &Call) -> Result<Value> {
-        let Pairs { count, xx, yy, xy, .. } = *self;
+        let settled = self.settled();
+        let Pairs { count, xx, yy, xy, .. } = settled;
         let result = match call.kind {
             Kind::Line(Line::Count) => return Ok(Value::Integer(count as i128)),
-            Kind::Line(line) => self.line(line),
+            Kind::Line(line) => settled.line(line),
             Kind::Covariance { sample } => {
                 let divisor = if sample { count - 1.0 } else { count };
                 (divisor > 0.0).then(|| xy / divisor)
             }
-            _ => (xx > 0.0 && yy > 0.0).then(|| (xy / root(xx, yy)).clamp(-1.0, 1.0)),
+            _ => (xx != 0.0 && yy != 0.0).then(|| (xy / root(xx, yy)).clamp(-1.0, 1.0)),
         };
         Ok(result.map_or(Value::Null, Value::Float))
     }

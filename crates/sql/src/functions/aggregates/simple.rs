@@ -1,7 +1,7 @@
 //! Aggregates that fold row by row: counts, products, means of dates, bits, concatenated texts.
 
 use super::Kind;
-use super::accumulator::{Accumulator, Call};
+use super::accumulator::{Accumulator, Call, room};
 use crate::functions::definition::row::Row;
 use entasis_vector::statement::{LONGEST, too_long};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
@@ -13,9 +13,9 @@ use entasis_vector::{DataType, Error, Result, Value};
 pub(super) struct CountIf(i64);
 
 impl Accumulator for CountIf {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         self.0 += i64::from(row.test(0));
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: CountIf) -> Result<()> {
@@ -32,9 +32,9 @@ impl Accumulator for CountIf {
 pub(super) struct Product(Option<f64>);
 
 impl Accumulator for Product {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         self.0 = Some(self.0.unwrap_or(1.0) * row.float(0));
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: Product) -> Result<()> {
@@ -59,7 +59,7 @@ pub(super) struct Mean {
 }
 
 impl Accumulator for Mean {
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         self.count += 1;
         match call.result {
             DataType::Interval => {
@@ -70,7 +70,7 @@ impl Accumulator for Mean {
             }
             _ => self.micros += row.wide(0),
         }
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: Mean) -> Result<()> {
@@ -125,9 +125,9 @@ impl Bits {
 }
 
 impl Accumulator for Bits {
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         self.put(call, row.wide(0));
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, call: &Call, other: Bits) -> Result<()> {
@@ -158,11 +158,13 @@ impl Listed {
 impl Accumulator for Listed {
     const TAKES_NULLS: bool = true;
 
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
-        let before = self.0.len();
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         nested::encode_part(&row.value(0), row.ty(0), &mut self.0)?;
-        self.grow(1)?;
-        Ok(self.0.len() - before)
+        self.grow(1)
+    }
+
+    fn held(&self) -> usize {
+        room(&self.0)
     }
 
     fn merge(&mut self, _: &Call, other: Listed) -> Result<()> {
@@ -193,9 +195,9 @@ pub(super) struct Join {
 impl Accumulator for Join {
     const TAKES_NULLS: bool = true;
 
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         if row.is_null(0) {
-            return Ok(0);
+            return Ok(());
         }
         let separator: &[u8] = match row.len() {
             1 => b",",
@@ -217,7 +219,11 @@ impl Accumulator for Join {
                 joined.extend_from_slice(text);
             }
         }
-        Ok(separator.len() + text.len())
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        room(&self.before) + self.joined.as_ref().map_or(0, room)
     }
 
     fn merge(&mut self, _: &Call, other: Join) -> Result<()> {

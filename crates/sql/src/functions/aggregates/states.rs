@@ -2,14 +2,19 @@
 
 use super::accumulator::{Accumulator, Call};
 use super::{Kind, distinct, order, pairs, simple, statistics};
+use crate::environment::TimeZone;
 use crate::functions::definition::row::{Argument, Row};
 use entasis_engine::plan::{ExternalAggregate, GroupStates};
-use entasis_vector::statement;
+use entasis_vector::meter::Meter;
+use entasis_vector::statement::{self, Growth, STEP};
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
 use std::any::Any;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+/// Bytes of a state whose memory is given back on its own.
+const LARGE: usize = 128 << 10;
 
 impl ExternalAggregate for Call {
     fn name(&self) -> &str {
@@ -69,12 +74,19 @@ impl<A: Accumulator> GroupStates for States<A> {
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
         self.has(group_count);
         let call = self.call.clone();
+        let mut growth = Growth::default();
         let args: Vec<Argument<'_>> =
             args.iter().zip(&call.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
         for (at, group) in groups[..rows].iter().enumerate() {
-            let row = Row { args: &args, at, result: call.result };
+            // No aggregate depends on the zone.
+            let row = Row { args: &args, at, result: call.result, zone: TimeZone::UTC };
             if A::TAKES_NULLS || !row.has_null() {
-                self.grown += self.groups[*group as usize].add(&call, &row)?;
+                let own = &mut self.groups[*group as usize];
+                let before = own.held();
+                own.add(&call, &row)?;
+                let after = own.held();
+                self.grown = self.grown - before + after;
+                growth.add(after.saturating_sub(before))?;
             }
         }
         Ok(())
@@ -84,9 +96,14 @@ impl<A: Accumulator> GroupStates for States<A> {
         self.has(group_count);
         let other = other.into_any().downcast::<States<A>>();
         let other = other.map_err(|_| Error::internal("states of two different aggregates were merged"))?;
-        self.grown += other.grown;
+        let mut growth = Growth::default();
         for (theirs, own) in other.groups.into_iter().zip(map) {
-            self.groups[*own as usize].merge(&self.call, theirs)?;
+            let own = &mut self.groups[*own as usize];
+            let (before, freed) = (own.held(), theirs.held());
+            own.merge(&self.call, theirs)?;
+            let after = own.held();
+            self.grown = self.grown - before + after;
+            growth.add(after.saturating_sub(before + freed))?;
         }
         Ok(())
     }
@@ -101,17 +118,21 @@ impl<A: Accumulator> GroupStates for States<A> {
         self.has(group_count);
         let other = other.as_any().and_then(|other| other.downcast_ref::<States<A>>());
         let other = other.ok_or_else(|| Error::internal("states of two different aggregates were merged"))?;
+        let mut growth = Growth::default();
         for (at, (&id, &own)) in ids.iter().zip(map).enumerate() {
-            // A state may be as large as all of its input.
             if at % CHUNK_ROWS == 0 {
                 statement::check()?;
             }
             if let Some(theirs) = other.groups.get(id as usize) {
-                self.groups[own as usize].merge(&self.call, theirs.clone())?;
+                let own = &mut self.groups[own as usize];
+                let before = own.held();
+                own.merge(&self.call, theirs.clone())?;
+                let after = own.held();
+                self.grown = self.grown - before + after;
+                // A state may be as large as all of its input.
+                growth.add(after.saturating_sub(before))?;
             }
         }
-        // The average growth of the merged states.
-        self.grown += (other.grown as u128 * ids.len() as u128 / other.groups.len().max(1) as u128) as usize;
         Ok(true)
     }
 
@@ -123,12 +144,26 @@ impl<A: Accumulator> GroupStates for States<A> {
         out.begin(rows.max(CHUNK_ROWS));
         statement::check()?;
         let call = self.call.clone();
+        let mut meter = Meter::default();
         for at in 0..rows {
             let value = match self.groups.get_mut(start + at) {
-                Some(group) => group.result(&call)?,
+                Some(group) => {
+                    let before = group.held();
+                    // The result is made while the state is there.
+                    let _beside = if before >= STEP { statement::reserve(before)? } else { None };
+                    let value = group.result(&call)?;
+                    // Small pieces of memory are not given back one by one.
+                    if before >= LARGE {
+                        self.grown = self.grown - before + group.held();
+                    }
+                    value
+                }
                 // No row was added to it here.
                 None => A::default().result(&call)?,
             };
+            if let Some(bytes) = value.bytes() {
+                meter.ask(bytes, out.strings_mut().heap)?;
+            }
             match (value, call.result) {
                 (Value::Integer(v), DataType::Uuid) => {
                     out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?

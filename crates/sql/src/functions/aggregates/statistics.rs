@@ -34,12 +34,12 @@ pub(super) struct Sums {
 }
 
 impl Accumulator for Sums {
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
         let weight = if call.kind == Kind::WeightedMean { row.float(1) } else { 1.0 };
         self.count += 1;
         self.sum.add(row.float(0) * weight);
         self.weights.add(weight);
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: Sums) -> Result<()> {
@@ -56,7 +56,6 @@ impl Accumulator for Sums {
         Ok(match call.kind {
             _ if self.count == 0 => Value::Null,
             Kind::ExactSum => Value::Float(sum),
-            _ if weights == 0.0 => Value::Null,
             _ => Value::Float(sum / weights),
         })
     }
@@ -70,14 +69,14 @@ pub(super) struct Logarithms {
 }
 
 impl Accumulator for Logarithms {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         let x = row.float(0);
         if x < 0.0 {
             return Err(Error::input(format!("geometric_mean takes no negative number, like {x:?}")));
         }
         self.count += 1;
         self.sum.add(x.ln());
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: Logarithms) -> Result<()> {
@@ -113,6 +112,10 @@ impl Moments {
         }
         let (n, m) = (self.count, other.count);
         let count = n + m;
+        if n == 0.0 {
+            *self = other.clone();
+            return;
+        }
         let delta = other.mean - self.mean;
         let (d1, d2) = (delta / count, delta * delta / (count * count));
         let fourth = self.fourth
@@ -132,9 +135,9 @@ impl Moments {
 }
 
 impl Accumulator for Moments {
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
         self.combine(&Moments { count: 1.0, mean: row.float(0), ..Moments::default() });
-        Ok(0)
+        Ok(())
     }
 
     fn merge(&mut self, _: &Call, other: Moments) -> Result<()> {
@@ -143,28 +146,34 @@ impl Accumulator for Moments {
     }
 
     fn result(&mut self, call: &Call) -> Result<Value> {
-        let Moments { count: n, second, third, fourth, .. } = *self;
+        let Moments { count: n, mean, mut second, third, fourth } = *self;
+        // The deviation from infinity is not a number.
+        if n > 1.0 && !mean.is_finite() {
+            second = f64::NAN;
+        }
         let variance = second / n;
         Ok(match call.kind {
             Kind::Variance { sample, root } => {
                 let divisor = if sample { n - 1.0 } else { n };
                 let variance = second / divisor;
                 match (divisor > 0.0, root) {
+                    // A single value deviates by nothing from itself, also infinity.
+                    (true, _) if n == 1.0 => Value::Float(0.0),
                     (false, _) => Value::Null,
                     (true, false) => Value::Float(variance),
                     (true, true) => Value::Float(variance.sqrt()),
                 }
             }
             Kind::StandardError if n > 0.0 => Value::Float((variance / n).sqrt()),
-            Kind::Skewness if n > 2.0 && second > 0.0 => {
+            Kind::Skewness if n > 2.0 && second != 0.0 => {
                 let skew = third / n / variance.powf(1.5);
                 Value::Float(skew * (n * (n - 1.0)).sqrt() / (n - 2.0))
             }
-            Kind::Kurtosis if n > 3.0 && second > 0.0 => {
+            Kind::Kurtosis if n > 3.0 && second != 0.0 => {
                 let of_all = fourth / n / (variance * variance);
                 Value::Float((n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * of_all - 3.0 * (n - 1.0)))
             }
-            Kind::KurtosisOfAll if n > 1.0 && second > 0.0 => {
+            Kind::KurtosisOfAll if n > 1.0 && second != 0.0 => {
                 Value::Float(fourth / n / (variance * variance) - 3.0)
             }
             _ => Value::Null,

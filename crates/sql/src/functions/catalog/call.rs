@@ -1,14 +1,16 @@
 //! A call of a catalog function in the engine's expressions: its kernel over the rows of a chunk.
 
-use super::definition;
+use super::{definition, total};
+use crate::environment::TimeZone;
 use crate::expressions::external::fold_external;
 use crate::expressions::fold;
 use crate::functions::definition::Definition;
-use crate::functions::definition::row::{Argument, Kernel, Row, Writer};
+use crate::functions::definition::row::{Argument, Kernel, LONG, Row, Writer};
 use crate::functions::definition::types::resolve;
 use entasis_vector::expr::{Expr, ExternalFunction};
+use entasis_vector::meter::Meter;
 use entasis_vector::parts::{Part, write_parts};
-use entasis_vector::statement::{self, Meter};
+use entasis_vector::statement;
 use entasis_vector::types::Interval;
 use entasis_vector::value::Value;
 use entasis_vector::vector::uuid_to_ordered;
@@ -18,8 +20,6 @@ use std::sync::Arc;
 
 /// Rows between two checks for an interrupt.
 const ROWS_PER_CHECK: usize = 64;
-/// A string of at least this length keeps the memory to which it was written.
-const LONG: usize = 1 << 16;
 
 /// A function with the types of a call.
 pub(crate) struct Call {
@@ -27,6 +27,8 @@ pub(crate) struct Call {
     pub(crate) args: Vec<DataType>,
     pub(crate) result: DataType,
     pub(crate) kernel: Kernel,
+    /// The session's time zone.
+    pub(crate) zone: TimeZone,
 }
 
 impl fmt::Debug for Call {
@@ -48,11 +50,15 @@ impl ExternalFunction for Call {
         false
     }
 
+    fn is_total(&self, args: &[Expr]) -> bool {
+        total::is_total(self.name) || total::is_of_pattern(self.name) && self.takes_patterns(args)
+    }
+
     fn evaluate(&self, args: &[Vector], rows: usize, out: &mut Vector) -> Result<()> {
         let args: Vec<Argument<'_>> =
             args.iter().zip(&self.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
         out.begin(rows.max(CHUNK_ROWS));
-        let row = |at| Row { args: &args, at, result: self.result };
+        let row = |at| Row { args: &args, at, result: self.result, zone: self.zone };
         match self.kernel {
             Kernel::Test(f) => strict(rows, row, out, |row| Ok(f(row)?.map(u8::from))),
             Kernel::Whole(f) => self.integers(rows, row, out, true, |row| Ok(f(row)?.map(i128::from))),
@@ -72,6 +78,18 @@ impl ExternalFunction for Call {
 }
 
 impl Call {
+    /// True if all arguments but the first are constants, with which the empty text has a result.
+    fn takes_patterns(&self, args: &[Expr]) -> bool {
+        let constant = |(number, arg): (usize, &Expr)| match arg {
+            _ if number == 0 => Vector::constant(PhysicalType::Str, &Value::Text("".into())).ok(),
+            Expr::Literal { value, ty } => Vector::constant(ty.physical(), value).ok(),
+            _ => None,
+        };
+        let args: Option<Vec<Vector>> = args.iter().enumerate().map(constant).collect();
+        let mut out = Vector::new(self.result.physical());
+        args.is_some_and(|args| statement::ahead(|| self.evaluate(&args, 1, &mut out)).is_ok())
+    }
+
     fn integers<'a>(
         &self,
         rows: usize,
@@ -84,7 +102,7 @@ impl Call {
         let range = ty.integer_range().unwrap_or((i128::MIN, i128::MAX));
         let checked = |row: &Row<'_>| match f(row)? {
             Some(v) if v < range.0 || v > range.1 => {
-                Err(Error::input(format!("{name}: the result is no {ty}")))
+                Err(Error::input(format!("{name}: the result is not a valid {ty}")))
             }
             v => Ok(v),
         };
@@ -163,7 +181,8 @@ fn texts<'a>(
         }
         let row = row(at);
         buffer.clear();
-        let mut writer = Writer { buffer: &mut buffer, meter: &mut meter, heap: &mut *heap, asked: 0 };
+        let mut charge = None;
+        let mut writer = Writer { buffer: &mut buffer, meter: &mut meter, charge: &mut charge, asked: 0 };
         if is_strict && row.has_null() || !f(&row, &mut writer)? {
             nulls.push(at);
             continue;
@@ -171,8 +190,13 @@ fn texts<'a>(
         let bytes = writer.len();
         writer.room(bytes)?;
         *view = if bytes < LONG {
+            heap.ask(bytes)?;
             heap.push(&buffer)
         } else {
+            heap.keep_charge(charge);
+            if buffer.capacity() > bytes + bytes / 4 {
+                buffer.shrink_to_fit();
+            }
             let number = heap.adopt(std::mem::take(&mut buffer));
             heap.view(number, 0..bytes)
         };
@@ -226,12 +250,13 @@ fn choices<'a>(
 }
 
 /// A call of a function of the catalog. `result` is its type, if the binder knows it more precisely than the
-/// argument types imply.
+/// argument types imply. What depends on a time zone is computed in `zone`.
 pub(crate) fn catalog_call(
     name: &'static str,
     definition: &'static Definition,
     args: Vec<Expr>,
     result: Option<DataType>,
+    zone: TimeZone,
 ) -> Result<Expr> {
     let types: Vec<DataType> = args.iter().map(Expr::ty).collect();
     let constants: Vec<Option<Value>> = args
@@ -245,13 +270,13 @@ pub(crate) fn catalog_call(
     let result = result.unwrap_or(signature.result);
     let args =
         args.into_iter().zip(&signature.args).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
-    let call = Call { name, args: signature.args, result, kernel: signature.kernel };
+    let call = Call { name, args: signature.args, result, kernel: signature.kernel, zone };
     fold_external(Arc::new(call), args, result)
 }
 
 /// A call of a catalog function by name.
-pub(crate) fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
+pub(crate) fn named_call(name: &'static str, args: Vec<Expr>, zone: TimeZone) -> Result<Expr> {
     let definition =
         definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
-    catalog_call(name, definition, args, None)
+    catalog_call(name, definition, args, None, zone)
 }

@@ -8,9 +8,11 @@
 pub(crate) mod bind;
 pub(crate) mod call;
 pub(crate) mod page;
+mod total;
 
-use super::definition::{Body, Definition, Section};
+use super::definition::{Body, Definition, Overload, Section};
 use super::{aggregates, kernels, window};
+use entasis_vector::DataType;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -25,7 +27,10 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { title: "Regular expressions", functions: &[kernels::patterns::FUNCTIONS] },
     Section { title: "Bytes, codes and digests", functions: &[kernels::bytes::FUNCTIONS] },
     Section { title: "Dates and times", functions: &[kernels::calendar::FUNCTIONS] },
-    Section { title: "Lists and structs", functions: &[kernels::lists::FUNCTIONS] },
+    Section {
+        title: "Lists and structs",
+        functions: &[kernels::lists::FUNCTIONS, kernels::elements::FUNCTIONS],
+    },
     Section { title: "Formats", functions: &[kernels::formats::FUNCTIONS] },
     Section { title: "Aggregates", functions: &[aggregates::FUNCTIONS] },
     Section { title: "Window functions", functions: &[window::FUNCTIONS] },
@@ -36,6 +41,41 @@ pub(crate) fn scalars() -> impl Iterator<Item = (&'static str, &'static Definiti
     let definitions = SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
     let ours = definitions.filter(|definition| !matches!(definition.body, Body::Elsewhere));
     ours.flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))
+}
+
+/// What the catalog says about a function, for tests that call every one of them.
+#[derive(Debug, Clone)]
+pub struct FunctionEntry {
+    /// The section of the page that it is in.
+    pub section: &'static str,
+    /// Its names.
+    pub names: &'static [&'static str],
+    /// The calls of its examples.
+    pub examples: Vec<&'static str>,
+    /// The argument types that it takes, where these do not depend on each other; a type NULL stands for any.
+    pub signatures: Vec<Vec<DataType>>,
+}
+
+/// All functions, in the order of the page.
+pub(crate) fn entries() -> Vec<FunctionEntry> {
+    let entry = |section: &'static str, definition: &'static Definition| FunctionEntry {
+        section,
+        names: definition.names,
+        examples: definition.examples.iter().map(|(call, _)| *call).collect(),
+        signatures: match definition.body {
+            Body::Overloads(overloads) => {
+                let types =
+                    |overload: &Overload| overload.args.iter().copied().chain(overload.rest).collect();
+                overloads.iter().map(types).collect()
+            }
+            _ => Vec::new(),
+        },
+    };
+    let of = |section: &'static Section| {
+        let definitions = section.functions.iter().copied().flatten();
+        definitions.map(move |definition| entry(section.title, definition))
+    };
+    SECTIONS.iter().flat_map(of).collect()
 }
 
 /// The definition of any name, whatever computes it.

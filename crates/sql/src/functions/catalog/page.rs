@@ -18,27 +18,27 @@ text where any type is. Where PostgreSQL and DuckDB disagree, the last section s
 const TAIL: &str = "
 ## What is left out, and why
 
-- **Lists and structs** have the functions above; not there are MAP, lambdas (`list_transform`, …), `list_aggregate`, `json_…`,
-  `array_agg`, `histogram`, `approx_top_k`, `arg_max(value, by, n)`, `string_split`, `regexp_split_to_array`, `regexp_extract_all`,
-  PostgreSQL's `regexp_match` and set-returning `regexp_matches` (here it is DuckDB's test).
+- **Lists and structs** have the functions above. Missing are MAP, lambdas (`list_transform`, …), `list_aggregate`, `json_…`,
+  `histogram`, `approx_top_k`, `arg_max(value, by, n)`, PostgreSQL's `regexp_match`,
+  and its set-returning `regexp_matches(…)` (here that is DuckDB's test).
 - **Of windows**: `fill`, and hypothetical sets (`rank(…) WITHIN GROUP`).
-- **Types that are not there**: BIT (`bitstring`, `bit_position`), HUGEINT (`md5_number`), ENUM (`enum_…`), geometry, text search,
+- **Types that are missing**: BIT (`bitstring`, `bit_position`), HUGEINT (`md5_number`), ENUM (`enum_…`), geometry, text search,
   network addresses, ranges, XML; TIMETZ and timestamps of nanoseconds ([time.md](time.md) says what to use instead).
 - **Tables of Unicode** that we do not carry: `nfc_normalize`, `normalize`, `strip_accents`, `…_grapheme`, collations.
 - **Sessions and catalogs**: `pg_…`, `has_…_privilege`, `current_setting`, `current_user`, `getvariable`,
-  `setseed`, `sleep_ms`, `write_log`, `uuidv7`, `age` of one argument, `clock_timestamp`.
-- **Regular expressions** have no references back and no looks around, which take more than linear time.
+  `setseed`, `sleep_ms`, `write_log`, `uuidv7`, `age(x)` of one argument.
+- **Regular expressions** have no back-references and no look-around, which take more than linear time.
 
 Where PostgreSQL and DuckDB disagree:
 
 - `.` in a regular expression matches a line feed, and `regexp_replace` writes groups as `\\1` and the match as `\\&`
   (PostgreSQL).
-- `sha224` to `sha512` give a BLOB (PostgreSQL), `md5` and `sha1` text (both). `to_hex` of a number has small digits
-  (PostgreSQL), `hex` large ones (DuckDB).
+- `sha224` to `sha512` give a BLOB (PostgreSQL), `md5` and `sha1` text (both). `to_hex` of a number has lower-case digits
+  (PostgreSQL), `hex` upper-case ones (DuckDB).
 - `ceil` and `floor` give a DOUBLE, `power` too; `power` and `exp` give infinity or not a number where PostgreSQL has an error
   (DuckDB).
 - `avg` of decimals is a DOUBLE; `median` and `quantile_cont` of them a decimal (DuckDB).
-- `to_number` gives a decimal with as many digits behind the point as the pattern has.
+- `to_number` gives a decimal with as many digits after the point as the pattern has.
 - `strptime` with `%z` gives the timestamp in UTC, not a TIMESTAMPTZ.
 - `approx_quantile`, `approx_median` and `reservoir_quantile` are exact.
 ";

@@ -1,10 +1,13 @@
 //! The arguments of one row as a kernel sees them, and the writer for its text.
 
+use crate::environment::TimeZone;
+use entasis_vector::expr::calendar::{is_finite, is_finite_date, midnight};
+use entasis_vector::meter::Meter;
 use entasis_vector::parts::Part;
-use entasis_vector::statement::Meter;
-use entasis_vector::types::Interval;
+use entasis_vector::statement::{Charge, LONGEST, STEP, reserve, too_long};
+use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::vector::uuid_from_ordered;
-use entasis_vector::{DataType, PhysicalType, Result, StringHeap, StringView, Value, Vector};
+use entasis_vector::{DataType, Error, PhysicalType, Result, StringView, Value, Vector};
 use std::fmt;
 
 /// A function of one row. If an argument is NULL, the result is NULL without a call, unless the kernel
@@ -88,6 +91,8 @@ pub(crate) struct Row<'a> {
     pub(crate) at: usize,
     /// The type of the result.
     pub(crate) result: DataType,
+    /// The session's time zone.
+    pub(crate) zone: TimeZone,
 }
 
 impl<'a> Row<'a> {
@@ -168,6 +173,36 @@ impl<'a> Row<'a> {
             _ => "",
         }
     }
+    /// The microseconds since 1970 that a clock shows at a TIMESTAMP or DATE, or in the session's zone at a
+    /// TIMESTAMPTZ.
+    ///
+    /// # Errors
+    /// Input, if that is not in the range of timestamps.
+    pub(crate) fn clock(&self, i: usize) -> Result<i64> {
+        let (at, ty) = (self.whole(i), self.ty(i));
+        let clock = match ty {
+            DataType::Date => i32::try_from(at).ok().and_then(midnight),
+            DataType::TimestampTz => self.zone.local(at),
+            _ => Some(at),
+        };
+        clock.ok_or_else(|| Error::input(format!("the {ty} is out of the range of timestamps")))
+    }
+    /// The day of a DATE or TIMESTAMP; `None` if it is infinite.
+    pub(crate) fn day(&self, i: usize) -> Option<i64> {
+        let at = self.whole(i);
+        match self.ty(i) {
+            DataType::Date => i32::try_from(at).is_ok_and(is_finite_date).then_some(at),
+            _ => is_finite(at).then(|| at.div_euclid(MICROS_PER_DAY)),
+        }
+    }
+    /// Whether a DATE or timestamp is infinite.
+    pub(crate) fn is_infinite(&self, i: usize) -> bool {
+        self.day(i).is_none()
+    }
+    /// An argument of any type as text.
+    pub(crate) fn shown(&self, i: usize) -> String {
+        self.zone.shown(&self.value(i), self.ty(i))
+    }
     /// An argument of any type.
     pub(crate) fn value(&self, i: usize) -> Value {
         self.args[i].vector.value(self.at, self.ty(i))
@@ -179,10 +214,14 @@ impl<'a> Row<'a> {
 pub(crate) struct Writer<'a> {
     pub(crate) buffer: &'a mut Vec<u8>,
     pub(crate) meter: &'a mut Meter,
-    pub(crate) heap: &'a mut StringHeap,
+    /// The memory of a long string.
+    pub(crate) charge: &'a mut Option<Charge>,
     /// Bytes announced for this row.
     pub(crate) asked: usize,
 }
+
+/// A string of at least this length keeps the memory to which it was written.
+pub(crate) const LONG: usize = 1 << 16;
 
 impl Writer<'_> {
     /// Reserves room for `bytes` bytes in total.
@@ -191,12 +230,18 @@ impl Writer<'_> {
     /// Interrupted; resource, if there is not enough memory or the string would be too long.
     pub(crate) fn room(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.asked {
-            self.meter.ask(bytes - self.asked, self.heap)?;
-            if bytes > entasis_vector::statement::LONGEST {
-                return Err(entasis_vector::statement::too_long(bytes));
+            if bytes > LONGEST {
+                return Err(too_long(bytes));
+            }
+            self.meter.step(bytes - self.asked)?;
+            // Exactly, if it is announced once; by a quarter more, if it is announced piece by piece.
+            let bytes = bytes.max(self.asked + self.asked / 4);
+            if bytes >= LONG {
+                *self.charge = None;
+                *self.charge = reserve(bytes)?;
             }
             self.asked = bytes;
-            self.buffer.reserve(bytes.saturating_sub(self.buffer.len()));
+            self.buffer.reserve_exact(bytes.saturating_sub(self.buffer.len()));
         }
         Ok(())
     }
@@ -219,12 +264,23 @@ impl Writer<'_> {
         if n > 0 {
             self.bytes(part);
         }
-        // Doubles what is written already.
+        // Doubles what is written already, by whole parts.
+        let most = (STEP / part.len().max(1)).max(1) * part.len();
         while self.len() - start < total {
             let there = self.len() - start;
-            self.buffer.extend_from_within(start..start + there.min(total - there));
+            let more = there.min(total - there).min(most);
+            self.buffer.extend_from_within(start..start + more);
+            self.wrote(more)?;
         }
         Ok(())
+    }
+    /// Looks now and then whether the statement may go on, after so many more bytes were written.
+    ///
+    /// # Errors
+    /// Interrupted.
+    #[inline]
+    pub(crate) fn wrote(&mut self, bytes: usize) -> Result<()> {
+        self.meter.step(bytes)
     }
     /// Appends a character.
     pub(crate) fn char(&mut self, c: char) {

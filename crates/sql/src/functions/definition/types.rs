@@ -6,6 +6,7 @@
 //! other overload matches.
 
 use super::{Body, Definition, Overload, Signature};
+use entasis_vector::types::StructField;
 use entasis_vector::{DataType, Error, Result, Value};
 
 /// The signature of `definition` for arguments of these types.
@@ -133,6 +134,14 @@ fn common_of_two(a: DataType, b: DataType) -> Option<DataType> {
             integers.into_iter().find(holds).unwrap_or(T::Decimal { precision: 20, scale: 0 })
         }
         (T::List(a), T::List(b)) => T::list(common_of_two(*a, *b)?),
+        // Of the same fields in the same order; their values may differ in type.
+        (T::Struct(a), T::Struct(b)) if a.len() == b.len() => {
+            let field = |(a, b): (&StructField, &StructField)| {
+                let named = a.name.eq_ignore_ascii_case(b.name);
+                named.then(|| Some((a.name, common_of_two(a.ty, b.ty)?))).flatten()
+            };
+            T::structure(a.iter().zip(b).map(field).collect::<Option<Vec<_>>>()?)
+        }
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         _ => return None,

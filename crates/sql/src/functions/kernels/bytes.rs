@@ -270,7 +270,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 match row.whole(2) {
                     0 => *byte &= !(1 << (at % 8)),
                     1 => *byte |= 1 << (at % 8),
-                    other => return Err(Error::input(format!("set_bit: {other} is no bit"))),
+                    other => return Err(Error::input(format!("set_bit: {other} is not a bit"))),
                 }
                 Ok(true)
             }),
@@ -418,7 +418,7 @@ fn to_base64(bytes: &[u8], out: &mut Writer<'_>) -> Result<bool> {
 fn from_base64(text: &str, out: &mut Writer<'_>) -> Result<bool> {
     match BASE64.decode(text) {
         Ok(bytes) => out.bytes(&bytes),
-        Err(error) => return Err(Error::input(format!("this is no base 64: {error}"))),
+        Err(error) => return Err(Error::input(format!("this is not valid base64: {error}"))),
     }
     Ok(true)
 }

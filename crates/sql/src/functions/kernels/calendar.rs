@@ -1,13 +1,12 @@
 //! Functions of dates, times and intervals, other than formatting. All count in microseconds, so they work
 //! for every year that a type can hold.
 
-use crate::functions::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes, written};
+use crate::functions::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes};
 use entasis_vector::expr::DatePart;
-use entasis_vector::expr::calendar::{add_months, days_in_month, extract_date};
+use entasis_vector::expr::calendar::{add_months, days_in_month, extract_date, is_finite, is_finite_date};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::value::{civil_from_days, days_from_civil};
 use entasis_vector::{DataType, Error, Result};
-use std::fmt::Write;
 
 const TEXT: DataType = DataType::Varchar;
 const BIGINT: DataType = DataType::Int64;
@@ -43,22 +42,11 @@ pub(super) fn day_name(days: i64) -> &'static str {
     DAYS[(days + 4).rem_euclid(7) as usize]
 }
 
-/// A function of a date or of the day of a timestamp.
+/// A function of a date or of the day of a timestamp; that of an instant is one of its local day. NULL for an
+/// infinite one.
 macro_rules! of_day {
     ($result:expr, $kernel:ident, $f:expr) => {
-        &[
-            takes(&[DATE], $result, Kernel::$kernel(|row| Ok(Some($f(row.whole(0)))))),
-            takes(
-                &[TIMESTAMP],
-                $result,
-                Kernel::$kernel(|row| Ok(Some($f(row.whole(0).div_euclid(MICROS_PER_DAY))))),
-            ),
-            takes(
-                &[TIMESTAMPTZ],
-                $result,
-                Kernel::$kernel(|row| Ok(Some($f(row.whole(0).div_euclid(MICROS_PER_DAY))))),
-            ),
-        ]
+        &[takes(&[DATE], $result, Kernel::$kernel($f)), takes(&[TIMESTAMP], $result, Kernel::$kernel($f))]
     };
 }
 
@@ -173,12 +161,9 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             takes(
                 &[TIMESTAMP],
                 BIGINT,
-                Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000))),
-            ),
-            takes(
-                &[TIMESTAMPTZ],
-                BIGINT,
-                Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000))),
+                Kernel::Whole(|row| {
+                    Ok((!row.is_infinite(0)).then(|| row.whole(0).rem_euclid(60_000_000) * 1000))
+                }),
             ),
             takes(
                 &[INTERVAL],
@@ -221,9 +206,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "DOUBLE",
         "Julian day, with the fraction",
         &[
-            takes(&[DATE], DOUBLE, Kernel::Float(|row| Ok(Some((row.whole(0) + JULIAN_1970) as f64)))),
-            takes(&[TIMESTAMP], DOUBLE, Kernel::Float(|row| Ok(Some(julian(row.whole(0)))))),
-            takes(&[TIMESTAMPTZ], DOUBLE, Kernel::Float(|row| Ok(Some(julian(row.whole(0)))))),
+            takes(&[DATE], DOUBLE, Kernel::Float(|row| Ok(row.day(0).map(|day| (day + JULIAN_1970) as f64)))),
+            takes(
+                &[TIMESTAMP],
+                DOUBLE,
+                Kernel::Float(|row| Ok((!row.is_infinite(0)).then(|| julian(row.whole(0))))),
+            ),
         ],
         &[("julian(TIMESTAMP '2024-02-29 12:00:00')", "2460370.5")],
     ),
@@ -232,11 +220,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "date",
         "VARCHAR",
         "name of the day of the week",
-        &[
-            takes(&[DATE], TEXT, Kernel::Text(|row, out| named(day_name(row.whole(0)), out))),
-            takes(&[TIMESTAMP], TEXT, Kernel::Text(|row, out| named(day_name(day_of(row)), out))),
-            takes(&[TIMESTAMPTZ], TEXT, Kernel::Text(|row, out| named(day_name(day_of(row)), out))),
-        ],
+        of_day!(TEXT, Text, |row, out| named(row.day(0).map(day_name), out)),
         &[("dayname(DATE '2024-02-03')", "Saturday")],
     ),
     define(
@@ -244,23 +228,9 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "date",
         "VARCHAR",
         "name of the month",
-        &[
-            takes(
-                &[DATE],
-                TEXT,
-                Kernel::Text(|row, out| named(month_name(civil_from_days(row.whole(0)).1), out)),
-            ),
-            takes(
-                &[TIMESTAMP],
-                TEXT,
-                Kernel::Text(|row, out| named(month_name(civil_from_days(day_of(row)).1), out)),
-            ),
-            takes(
-                &[TIMESTAMPTZ],
-                TEXT,
-                Kernel::Text(|row, out| named(month_name(civil_from_days(day_of(row)).1), out)),
-            ),
-        ],
+        of_day!(TEXT, Text, |row, out| {
+            named(row.day(0).map(|day| month_name(civil_from_days(day).1)), out)
+        }),
         &[("monthname(DATE '2024-02-03')", "February")],
     ),
     define(
@@ -268,7 +238,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "date",
         "DATE",
         "last day of the month",
-        of_day!(DATE, Whole, last_day),
+        of_day!(DATE, Whole, |row| Ok(row.day(0).map(last_day))),
         &[("last_day(DATE '2024-02-01')", "2024-02-29")],
     ),
     define(
@@ -277,22 +247,14 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "BIGINT",
         "number of starts of the part between two dates; whole weeks",
         &[
-            takes(&[TEXT, DATE, DATE], BIGINT, Kernel::Whole(|row| days_apart(row, boundaries).map(Some))),
-            takes(
-                &[TEXT, TIMESTAMP, TIMESTAMP],
-                BIGINT,
-                Kernel::Whole(|row| boundaries(row.text(0), row.whole(1), row.whole(2)).map(Some)),
-            ),
+            takes(&[TEXT, DATE, DATE], BIGINT, Kernel::Whole(|row| difference(row, boundaries))),
+            takes(&[TEXT, TIMESTAMP, TIMESTAMP], BIGINT, Kernel::Whole(|row| difference(row, boundaries))),
             takes(
                 &[TEXT, TIMESTAMPTZ, TIMESTAMPTZ],
                 BIGINT,
-                Kernel::Whole(|row| boundaries(row.text(0), row.whole(1), row.whole(2)).map(Some)),
+                Kernel::Whole(|row| difference(row, boundaries)),
             ),
-            takes(
-                &[TEXT, TIME, TIME],
-                BIGINT,
-                Kernel::Whole(|row| boundaries(row.text(0), row.whole(1), row.whole(2)).map(Some)),
-            ),
+            takes(&[TEXT, TIME, TIME], BIGINT, Kernel::Whole(|row| difference(row, boundaries))),
         ],
         &[
             ("date_diff('day', DATE '2024-02-01', DATE '2024-03-01')", "29"),
@@ -305,22 +267,14 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "BIGINT",
         "number of whole parts between two dates",
         &[
-            takes(&[TEXT, DATE, DATE], BIGINT, Kernel::Whole(|row| days_apart(row, whole_parts).map(Some))),
-            takes(
-                &[TEXT, TIMESTAMP, TIMESTAMP],
-                BIGINT,
-                Kernel::Whole(|row| whole_parts(row.text(0), row.whole(1), row.whole(2)).map(Some)),
-            ),
+            takes(&[TEXT, DATE, DATE], BIGINT, Kernel::Whole(|row| difference(row, whole_parts))),
+            takes(&[TEXT, TIMESTAMP, TIMESTAMP], BIGINT, Kernel::Whole(|row| difference(row, whole_parts))),
             takes(
                 &[TEXT, TIMESTAMPTZ, TIMESTAMPTZ],
                 BIGINT,
-                Kernel::Whole(|row| whole_parts(row.text(0), row.whole(1), row.whole(2)).map(Some)),
+                Kernel::Whole(|row| difference(row, whole_parts)),
             ),
-            takes(
-                &[TEXT, TIME, TIME],
-                BIGINT,
-                Kernel::Whole(|row| whole_parts(row.text(0), row.whole(1), row.whole(2)).map(Some)),
-            ),
+            takes(&[TEXT, TIME, TIME], BIGINT, Kernel::Whole(|row| difference(row, whole_parts))),
         ],
         &[("date_sub('year', DATE '2023-12-31', DATE '2024-01-01')", "0")],
     ),
@@ -336,18 +290,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "to, from",
         "INTERVAL",
         "years, months, days and time between two timestamps",
-        &[
-            takes(
-                &[TIMESTAMP, TIMESTAMP],
-                INTERVAL,
-                Kernel::Interval(|row| age(row.whole(0), row.whole(1)).map(Some)),
-            ),
-            takes(
-                &[TIMESTAMPTZ, TIMESTAMPTZ],
-                INTERVAL,
-                Kernel::Interval(|row| age(row.whole(0), row.whole(1)).map(Some)),
-            ),
-        ],
+        &[takes(
+            &[TIMESTAMP, TIMESTAMP],
+            INTERVAL,
+            Kernel::Interval(|row| age(row.whole(0), row.whole(1)).map(Some)),
+        )],
         &[("age(TIMESTAMP '2001-04-10', TIMESTAMP '1957-06-13')", "43 years 9 months 27 days")],
     ),
     define(
@@ -498,16 +445,24 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["timezone_hour"],
         "timestamptz",
         "BIGINT",
-        "hours of the offset from UTC, in which timestamps are kept",
-        &[takes(&[TIMESTAMPTZ], BIGINT, Kernel::Whole(|_| Ok(Some(0))))],
+        "hours of the offset of the session's time zone from UTC",
+        &[takes(
+            &[TIMESTAMPTZ],
+            BIGINT,
+            Kernel::Whole(|row| Ok(offset_of(row, 0).map(|offset| offset / 3600))),
+        )],
         &[("timezone_hour(TIMESTAMPTZ '2024-01-01 00:00:00+00')", "0")],
     ),
     define(
         &["timezone_minute"],
         "timestamptz",
         "BIGINT",
-        "minutes of the offset from UTC",
-        &[takes(&[TIMESTAMPTZ], BIGINT, Kernel::Whole(|_| Ok(Some(0))))],
+        "minutes of the offset of the session's time zone from UTC, without its hours",
+        &[takes(
+            &[TIMESTAMPTZ],
+            BIGINT,
+            Kernel::Whole(|row| Ok(offset_of(row, 0).map(|offset| offset % 3600 / 60))),
+        )],
         &[("timezone_minute(TIMESTAMPTZ '2024-01-01 00:00:00+00')", "0")],
     ),
     elsewhere(
@@ -528,7 +483,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["clock_timestamp"],
         "",
         "TIMESTAMPTZ",
-        "now, for each row anew",
+        "the present time, taken for each row",
         &[("clock_timestamp() >= now()", "true")],
     ),
     elsewhere(
@@ -575,16 +530,17 @@ macro_rules! epoch {
         const $name: &[crate::functions::definition::Overload] = &[
             $($more,)?
             takes(&[DATE], BIGINT, Kernel::Wide(|row| {
-                Ok(Some(row.wide(0) * i128::from(MICROS_PER_DAY) * $factor / $divisor))
+                let micros = row.day(0).map(|day| i128::from(day) * i128::from(MICROS_PER_DAY));
+                Ok(micros.map(|micros| micros * $factor / $divisor))
             })),
             takes(&[TIME], BIGINT, Kernel::Wide(|row| {
                 Ok(Some((row.wide(0) * $factor).div_euclid($divisor)))
             })),
             takes(&[TIMESTAMP], BIGINT, Kernel::Wide(|row| {
-                Ok(Some((row.wide(0) * $factor).div_euclid($divisor)))
+                Ok((!row.is_infinite(0)).then(|| (row.wide(0) * $factor).div_euclid($divisor)))
             })),
             takes(&[TIMESTAMPTZ], BIGINT, Kernel::Wide(|row| {
-                Ok(Some((row.wide(0) * $factor).div_euclid($divisor)))
+                Ok((!row.is_infinite(0)).then(|| (row.wide(0) * $factor).div_euclid($divisor)))
             })),
             takes(&[INTERVAL], BIGINT, Kernel::Wide(|row| {
                 Ok(Some(row.interval(0).estimate() * $factor / $divisor))
@@ -605,12 +561,11 @@ fn julian(micros: i64) -> f64 {
     (days + JULIAN_1970) as f64 + time as f64 / MICROS_PER_DAY as f64
 }
 
-fn day_of(row: &Row<'_>) -> i64 {
-    row.whole(0).div_euclid(MICROS_PER_DAY)
-}
-
-fn named(name: &str, out: &mut Writer<'_>) -> Result<bool> {
-    written(out.write_str(name))
+fn named(name: Option<&str>, out: &mut Writer<'_>) -> Result<bool> {
+    if let Some(name) = name {
+        out.text(name);
+    }
+    Ok(name.is_some())
 }
 
 fn last_day(days: i64) -> i64 {
@@ -663,6 +618,11 @@ fn timestamp_of(row: &Row<'_>) -> Result<Option<i64>> {
     at(date_of(row.whole(0), row.whole(1), row.whole(2))?, time_of(row, 3)?).map(Some)
 }
 
+/// Seconds by which the session's zone is ahead of UTC at a TIMESTAMPTZ; `None` at an infinite one.
+pub(super) fn offset_of(row: &Row<'_>, i: usize) -> Option<i64> {
+    Some(row.whole(i)).filter(|at| is_finite(*at)).map(|at| row.zone.offset(at))
+}
+
 // ---- differences ------------------------------------------------------------------------------------------
 
 /// A date part by name.
@@ -674,15 +634,33 @@ fn part_of(name: &str) -> Result<DatePart> {
         .ok_or_else(|| Error::input(format!("there is no date part '{name}'")))
 }
 
-fn days_apart(row: &Row<'_>, f: fn(&str, i64, i64) -> Result<i64>) -> Result<i64> {
-    let start = |i: usize| at(row.whole(i), 0);
-    match part_of(row.text(0))? {
-        // Also outside the range of timestamps.
-        DatePart::Day | DatePart::DayOfYear | DatePart::DayOfWeek | DatePart::IsoDayOfWeek => {
-            Ok(row.whole(2) - row.whole(1))
-        }
-        _ => f(row.text(0), start(1)?, start(2)?),
+/// The difference between two dates, times, timestamps or instants; NULL if one of them is infinite. It is
+/// computed in 128 bits, since dates go further than timestamps, and the span between two timestamps does not
+/// fit 64 bits.
+///
+/// Between instants, hours and shorter parts are counted as time passes, others on the calendar of the
+/// session's zone.
+fn difference(row: &Row<'_>, count: fn(DatePart, i128, i128) -> Result<i64>) -> Result<Option<i64>> {
+    let part = part_of(row.text(0))?;
+    let (ty, from, to) = (row.ty(1), row.whole(1), row.whole(2));
+    let there = |at: i64| match ty {
+        DATE => i32::try_from(at).is_ok_and(is_finite_date),
+        TIME => true,
+        _ => is_finite(at),
+    };
+    if !there(from) || !there(to) {
+        return Ok(None);
     }
+    let is_short = unit(part).is_some_and(|unit| unit < MICROS_PER_DAY);
+    let micros = |i: usize, at: i64| -> Result<i128> {
+        Ok(match ty {
+            DATE => i128::from(at) * i128::from(MICROS_PER_DAY),
+            // As in a zone in which hours begin where they begin in the session's at the first instant.
+            TIMESTAMPTZ if is_short => i128::from(at) + i128::from(row.zone.offset(from) * MICROS_PER_SECOND),
+            _ => row.clock(i)?.into(),
+        })
+    };
+    count(part, micros(1, from)?, micros(2, to)?).map(Some)
 }
 
 /// The unit of parts of fixed length, in a timestamp's microseconds.
@@ -711,18 +689,25 @@ fn months(part: DatePart) -> Option<i64> {
     })
 }
 
+fn in_bigint(n: i128) -> Result<i64> {
+    i64::try_from(n).map_err(|_| Error::input("the difference does not fit BIGINT"))
+}
+
+fn day(micros: i128) -> i64 {
+    // Of dates and timestamps, so it fits.
+    micros.div_euclid(MICROS_PER_DAY.into()) as i64
+}
+
 /// The number of boundaries of a part between two timestamps; for weeks, as in DuckDB, the difference.
-fn boundaries(part: &str, from: i64, to: i64) -> Result<i64> {
-    let part = part_of(part)?;
-    let day = |micros: i64| micros.div_euclid(MICROS_PER_DAY);
-    if let Some(unit) = unit(part) {
-        return Ok(to.div_euclid(unit) - from.div_euclid(unit));
+fn boundaries(part: DatePart, from: i128, to: i128) -> Result<i64> {
+    if let Some(unit) = unit(part).map(i128::from) {
+        return in_bigint(to.div_euclid(unit) - from.div_euclid(unit));
     }
     Ok(match part {
         DatePart::Week | DatePart::YearWeek => (day(to) - day(from)) / 7,
         DatePart::IsoYear | DatePart::Era => extract_date(part, day(to)) - extract_date(part, day(from)),
         _ => {
-            let count = |micros: i64| {
+            let count = |micros: i128| {
                 let (year, month, _) = civil_from_days(day(micros));
                 (year * 12 + i64::from(month) - 1).div_euclid(months(part).unwrap_or(1))
             };
@@ -732,14 +717,12 @@ fn boundaries(part: &str, from: i64, to: i64) -> Result<i64> {
 }
 
 /// Whole parts between two timestamps.
-fn whole_parts(part: &str, from: i64, to: i64) -> Result<i64> {
-    let part = part_of(part)?;
-    let span = to.checked_sub(from).ok_or_else(out_of_range)?;
-    if let Some(unit) = unit(part) {
-        return Ok(span / unit);
+fn whole_parts(part: DatePart, from: i128, to: i128) -> Result<i64> {
+    if let Some(unit) = unit(part).map(i128::from) {
+        return in_bigint((to - from) / unit);
     }
     if matches!(part, DatePart::Week | DatePart::YearWeek) {
-        return Ok(span / (7 * MICROS_PER_DAY));
+        return in_bigint((to - from) / i128::from(7 * MICROS_PER_DAY));
     }
     if from > to {
         return whole_months(to, from).map(|n| -n / months(part).unwrap_or(12));
@@ -748,8 +731,8 @@ fn whole_parts(part: &str, from: i64, to: i64) -> Result<i64> {
 }
 
 /// Whole months from an earlier timestamp to a later one.
-fn whole_months(from: i64, to: i64) -> Result<i64> {
-    let parts = |micros: i64| (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
+fn whole_months(from: i128, to: i128) -> Result<i64> {
+    let parts = |micros: i128| (day(micros), micros.rem_euclid(MICROS_PER_DAY.into()));
     let ((from_day, from_time), (to_day, to_time)) = (parts(from), parts(to));
     let ((y, m, _), (v, n, _)) = (civil_from_days(from_day), civil_from_days(to_day));
     let mut months = (v - y) * 12 + i64::from(n) - i64::from(m);
@@ -836,10 +819,10 @@ fn micros(n: f64, unit: f64) -> Result<Interval> {
 
 fn make_interval(row: &Row<'_>) -> Result<Option<Interval>> {
     let part = |i: usize| i128::from(if i < row.len() && i < 6 { row.whole(i) } else { 0 });
-    let seconds = if row.len() > 6 { (row.float(6) * 1e6).round() } else { 0.0 };
+    let seconds = if row.len() > 6 { micros(row.float(6), 1e6)?.micros } else { 0 };
     let months = part(0) * 12 + part(1);
     let days = part(2) * 7 + part(3);
-    let micros = (part(4) * 3600 + part(5) * 60) * 1_000_000 + seconds as i128;
+    let micros = (part(4) * 3600 + part(5) * 60) * 1_000_000 + i128::from(seconds);
     match (i32::try_from(months), i32::try_from(days), i64::try_from(micros)) {
         (Ok(months), Ok(days), Ok(micros)) => Ok(Some(Interval { months, days, micros })),
         _ => Err(too_long()),

@@ -6,7 +6,8 @@ use super::{printf, strftime};
 use crate::functions::definition::{
     Body, Definition, Kernel, Overload, Row, Signature, Writer, define, takes,
 };
-use entasis_vector::types::{Interval, MICROS_PER_DAY};
+use entasis_vector::expr::calendar::day_of;
+use entasis_vector::types::Interval;
 use entasis_vector::{DataType, Error, Result, Value};
 
 const TEXT: DataType = DataType::Varchar;
@@ -39,7 +40,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 Kernel::Whole(|row| to_char::read_date(row.text(0), row.text(1)).map(Some)),
             ),
             takes(&[DATE], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
-            takes(&[TIMESTAMP], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0).div_euclid(MICROS_PER_DAY))))),
+            takes(&[TIMESTAMP], DATE, Kernel::Whole(|row| Ok(Some(day_of(row.whole(0)).into())))),
         ],
         &[("to_date('03.02.2024', 'DD.MM.YYYY')", "2024-02-03")],
     ),
@@ -52,7 +53,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             takes(
                 &[TEXT, TEXT],
                 TIMESTAMPTZ,
-                Kernel::Whole(|row| to_char::read(row.text(0), row.text(1)).map(Some)),
+                Kernel::Whole(|row| to_char::read(row.text(0), row.text(1), row.zone).map(Some)),
             ),
             takes(&[TIMESTAMPTZ], TIMESTAMPTZ, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
             takes(&[DataType::Int64], TIMESTAMPTZ, Kernel::Wide(|row| Ok(Some(row.wide(0) * 1_000_000)))),
@@ -146,13 +147,20 @@ fn to_char_of(types: &[DataType]) -> Result<Signature> {
         return Err(Error::input("to_char takes a value and a pattern"));
     };
     let (x, kernel) = match x {
-        DATE => (DATE, Kernel::Text(|row, out| moment(row, out, Moment::Date(row.whole(0))))),
-        TIMESTAMP => {
-            (TIMESTAMP, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), false))))
-        }
-        TIMESTAMPTZ => {
-            (TIMESTAMPTZ, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), true))))
-        }
+        DATE => (DATE, Kernel::Text(|row, out| finite(row, out, |row| Ok(Moment::Date(row.whole(0)))))),
+        TIMESTAMP => (
+            TIMESTAMP,
+            Kernel::Text(|row, out| finite(row, out, |row| Ok(Moment::Timestamp(row.whole(0), None)))),
+        ),
+        TIMESTAMPTZ => (
+            TIMESTAMPTZ,
+            Kernel::Text(|row, out| {
+                finite(row, out, |row| {
+                    let zone = (row.zone, row.zone.offset(row.whole(0)));
+                    Ok(Moment::Timestamp(row.clock(0)?, Some(zone)))
+                })
+            }),
+        ),
         DataType::Time => (
             DataType::Time,
             Kernel::Text(|row, out| {
@@ -176,12 +184,18 @@ fn to_char_of(types: &[DataType]) -> Result<Signature> {
                 number_patterns::write(&Number::Float(row.float(0)), row.text(1), out).map(|()| true)
             }),
         ),
-        DataType::Null | TEXT => {
-            (TIMESTAMP, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), false))))
-        }
+        DataType::Null | TEXT => (
+            TIMESTAMP,
+            Kernel::Text(|row, out| finite(row, out, |row| Ok(Moment::Timestamp(row.whole(0), None)))),
+        ),
         other => return Err(Error::input(format!("to_char does not take {other}"))),
     };
     Ok(Signature { args: vec![x, TEXT], result: TEXT, kernel })
+}
+
+/// Writes the first argument; NULL if it is infinite, as in PostgreSQL.
+fn finite(row: &Row<'_>, out: &mut Writer<'_>, of: impl Fn(&Row<'_>) -> Result<Moment>) -> Result<bool> {
+    if row.is_infinite(0) { Ok(false) } else { moment(row, out, of(row)?) }
 }
 
 fn moment(row: &Row<'_>, out: &mut Writer<'_>, moment: Moment) -> Result<bool> {
@@ -210,9 +224,12 @@ fn to_number_of(types: &[DataType], constants: &[Option<Value>]) -> Result<Signa
 
 /// `strftime`, with the date in argument `date` and the format in the other one.
 fn strftime_of(row: &Row<'_>, out: &mut Writer<'_>, date: usize) -> Result<bool> {
-    let unit = if row.ty(date) == DATE { MICROS_PER_DAY } else { 1 };
-    let micros = row.whole(date).checked_mul(unit).ok_or_else(|| Error::input("the date is out of range"))?;
-    strftime::write(micros, row.text(1 - date), row.ty(date) == TIMESTAMPTZ, out)?;
+    if row.is_infinite(date) {
+        out.text(&row.shown(date));
+        return Ok(true);
+    }
+    let zone = (row.ty(date) == TIMESTAMPTZ).then(|| (row.zone, row.zone.offset(row.whole(date))));
+    strftime::write(row.clock(date)?, row.text(1 - date), zone, out)?;
     Ok(true)
 }
 

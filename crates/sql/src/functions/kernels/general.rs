@@ -178,7 +178,7 @@ fn extreme(types: &[DataType], kernel: Kernel) -> Result<Signature> {
 fn chosen(row: &Row<'_>, wanted: Ordering) -> Option<usize> {
     let mut best: Option<usize> = None;
     for i in (0..row.len()).filter(|i| !row.is_null(*i)) {
-        if best.is_none_or(|best| row.value(i).total_cmp(&row.value(best)) == wanted) {
+        if best.is_none_or(|best| row.value(i).cmp_in(&row.value(best), row.ty(i)) == wanted) {
             best = Some(i);
         }
     }

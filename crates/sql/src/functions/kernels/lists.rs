@@ -6,15 +6,16 @@
 use crate::functions::definition::types::common;
 use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer};
 use entasis_vector::parts::Part;
+use entasis_vector::statement::{self, Growth};
 use entasis_vector::types::StructField;
 use entasis_vector::value::nested::{self, Reader};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::collections::BTreeSet;
 
 const TEXT: DataType = DataType::Varchar;
-const POSITION: DataType = DataType::Int64;
+pub(super) const POSITION: DataType = DataType::Int64;
 
-const fn typed(
+pub(super) const fn typed(
     names: &'static [&'static str],
     arguments: &'static str,
     gives: &'static str,
@@ -59,11 +60,23 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     ),
     typed(
         &["list_slice", "array_slice"],
-        "list, first, last",
+        "list, first, last [, step]",
         "list",
-        "the elements from one position to another; also written as `list[first:last]`",
-        |types| of_list(types, &[POSITION, POSITION], list_of(types)?, Kernel::Text(slice)),
-        &[("list_slice([1, 2, 3, 4], 2, 3)", "[2, 3]"), ("[1, 2, 3][-2:]", "[2, 3]")],
+        "the elements from one position to another, each step-th of them, backwards if the step is negative; also written as `list[first:last:step]`",
+        |types| {
+            of_list(
+                types,
+                &[POSITION; 3][..types.len().clamp(3, 4) - 1],
+                list_of(types)?,
+                Kernel::Text(slice),
+            )
+        },
+        &[
+            ("list_slice([1, 2, 3, 4], 2, 3)", "[2, 3]"),
+            ("[1, 2, 3][-2:]", "[2, 3]"),
+            ("[1, 2, 3, 4, 5][1:5:2]", "[1, 3, 5]"),
+            ("list_slice([1, 2, 3], 3, 1, -1)", "[3, 2, 1]"),
+        ],
     ),
     typed(
         &["list_contains", "list_has", "array_contains", "array_has"],
@@ -77,9 +90,16 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["list_position", "list_indexof", "array_position", "array_indexof"],
         "list, value",
         "BIGINT",
-        "the position of the first element that is equal to the value, from 1; NULL, if there is none",
-        |types| with_value(types, POSITION, Kernel::Whole(|row| Ok(position(row)?.map(|at| at as i64 + 1)))),
-        &[("list_position(['a', 'b', 'b'], 'b')", "2"), ("list_position([1], 5)", "NULL")],
+        "the position of the first element that is the value, which may be NULL, from 1; NULL, if there is none",
+        |types| {
+            let kernel = |row: &Row<'_>| Ok(position(row)?.map(|at| at as i128 + 1));
+            with_value(types, POSITION, Kernel::WideOfNulls(kernel))
+        },
+        &[
+            ("list_position(['a', 'b', 'b'], 'b')", "2"),
+            ("list_position([1], 5)", "NULL"),
+            ("list_position([1, NULL], NULL)", "2"),
+        ],
     ),
     typed(
         &["list_concat", "list_cat", "array_concat", "array_cat"],
@@ -197,21 +217,24 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[("array_to_string([1, NULL, 2], '-')", "1-2")],
     ),
     typed(
-        &["string_split", "str_split", "split", "string_to_array"],
+        &["string_split", "str_split", "split"],
         "text, separator",
         "VARCHAR[]",
-        "the parts of a text between separators; its characters, if the separator is empty",
-        |types| match types {
-            [a, b] if [a, b].iter().all(|ty| matches!(ty, DataType::Varchar | DataType::Null)) => {
-                Ok(Signature {
-                    args: vec![TEXT; 2],
-                    result: DataType::list(TEXT),
-                    kernel: Kernel::Text(split),
-                })
-            }
-            _ => Err(no_such_call()),
-        },
-        &[("string_split('a-b--c', '-')", "[a, b, '', c]"), ("string_split('héj', '')", "[h, é, j]")],
+        "the parts of a text between separators; its characters, if the separator is empty; the text alone, if it is NULL",
+        |types| of_texts(types, Kernel::TextOfNulls(|row, out| split(row, out, false))),
+        &[
+            ("string_split('a-b--c', '-')", "[a, b, '', c]"),
+            ("string_split('héj', '')", "[h, é, j]"),
+            ("string_split('a-b', NULL)", "[a-b]"),
+        ],
+    ),
+    typed(
+        &["string_to_array"],
+        "text, separator",
+        "VARCHAR[]",
+        "the parts of a text between separators; its characters, if the separator is empty or NULL",
+        |types| of_texts(types, Kernel::TextOfNulls(|row, out| split(row, out, true))),
+        &[("string_to_array('a-b--c', '-')", "[a, b, '', c]"), ("string_to_array('héj', NULL)", "[h, é, j]")],
     ),
     Definition {
         names: &["named_struct"],
@@ -234,7 +257,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     },
 ];
 
-fn no_such_call() -> Error {
+pub(super) fn no_such_call() -> Error {
     Error::input("no such call")
 }
 
@@ -244,7 +267,7 @@ fn some_list(ty: DataType) -> DataType {
 }
 
 /// The type of the first argument, which is a list.
-fn list_of(types: &[DataType]) -> Result<DataType> {
+pub(super) fn list_of(types: &[DataType]) -> Result<DataType> {
     match types.first() {
         Some(list @ DataType::List(_)) => Ok(*list),
         Some(DataType::Null) => Ok(some_list(DataType::Null)),
@@ -252,7 +275,7 @@ fn list_of(types: &[DataType]) -> Result<DataType> {
     }
 }
 
-fn element_of(types: &[DataType]) -> Result<DataType> {
+pub(super) fn element_of(types: &[DataType]) -> Result<DataType> {
     match list_of(types)? {
         DataType::List(element) => Ok(*element),
         _ => Err(no_such_call()),
@@ -260,7 +283,12 @@ fn element_of(types: &[DataType]) -> Result<DataType> {
 }
 
 /// A function of a list and arguments of the types `rest`.
-fn of_list(types: &[DataType], rest: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {
+pub(super) fn of_list(
+    types: &[DataType],
+    rest: &[DataType],
+    result: DataType,
+    kernel: Kernel,
+) -> Result<Signature> {
     let list = list_of(types)?;
     let fits = |(given, wanted): (&DataType, &DataType)| {
         given == wanted || *given == DataType::Null || (*wanted == POSITION && given.is_integer())
@@ -272,7 +300,7 @@ fn of_list(types: &[DataType], rest: &[DataType], result: DataType, kernel: Kern
 }
 
 /// A function of a list and of a value of the type of its elements.
-fn with_value(types: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {
+pub(super) fn with_value(types: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {
     let [_, value] = types else { return Err(no_such_call()) };
     let own = if types[0] == DataType::Null { DataType::Null } else { element_of(types)? };
     let element = common(&[own, *value]).ok_or_else(no_such_call)?;
@@ -288,17 +316,59 @@ fn element(row: &Row<'_>, argument: usize) -> DataType {
 }
 
 /// The elements of an argument.
-fn parts<'a>(row: &Row<'a>, argument: usize) -> Result<Vec<Option<&'a [u8]>>> {
+pub(super) fn parts<'a>(row: &Row<'a>, argument: usize) -> Result<Vec<Option<&'a [u8]>>> {
     let (mut reader, element) = (Reader::new(row.bytes(argument)), element(row, argument));
-    let mut parts = Vec::new();
+    let (mut parts, mut growth) = (Vec::new(), Growth::default());
     while let Some(part) = reader.element(element)? {
+        growth.add(size_of::<Option<&[u8]>>())?;
         parts.push(part);
     }
     Ok(parts)
 }
 
+/// Elements that are sorted, or merged, between two looks for an interrupt.
+const RUN: usize = 1 << 15;
+
+/// Sorts the elements of a list, which may be millions.
+fn sort(parts: &mut Vec<&[u8]>) -> Result<()> {
+    for run in parts.chunks_mut(RUN) {
+        statement::check()?;
+        run.sort_unstable();
+    }
+    let mut length = RUN;
+    let mut merged = Vec::with_capacity(if length < parts.len() { parts.len() } else { 0 });
+    while length < parts.len() {
+        for pair in parts.chunks(2 * length) {
+            let (mut left, mut right) = pair.split_at(length.min(pair.len()));
+            while let (Some((first, others)), Some((second, rest))) =
+                (left.split_first(), right.split_first())
+            {
+                if merged.len() % RUN == 0 {
+                    statement::check()?;
+                }
+                if first <= second {
+                    merged.push(*first);
+                    left = others;
+                } else {
+                    merged.push(*second);
+                    right = rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        std::mem::swap(parts, &mut merged);
+        merged.clear();
+        length *= 2;
+    }
+    Ok(())
+}
+
 /// Writes a list of these elements.
-fn written<'a>(parts: impl Iterator<Item = Option<&'a [u8]>>, out: &mut Writer<'_>) -> Result<bool> {
+pub(super) fn written<'a>(
+    parts: impl Iterator<Item = Option<&'a [u8]>>,
+    out: &mut Writer<'_>,
+) -> Result<bool> {
     for part in parts {
         nested::copy_part(part, out.buffer);
         out.room(out.len())?;
@@ -342,23 +412,36 @@ fn extracted<'a>(row: &Row<'a>) -> Result<Part<'a>> {
     Ok(None)
 }
 
+/// From `first` to `last`, or down to it if the step is negative.
 fn slice(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let parts = parts(row, 0)?;
     let count = parts.len() as i64;
     let place = |at: i64| if at < 0 { at + count + 1 } else { at };
-    let first = place(row.whole(1)).max(1);
-    let last = place(row.whole(2)).min(count);
-    let there = if first > last { &[] } else { &parts[first as usize - 1..last as usize] };
-    written(there.iter().copied(), out)
+    let step = if row.len() > 3 { row.whole(3) } else { 1 };
+    let (first, last) = (place(row.whole(1)), place(row.whole(2)));
+    let (low, high) = if step < 0 { (last, first) } else { (first, last) };
+    let (low, high) = (low.max(1), high.min(count));
+    let there = if low > high { &[] } else { &parts[low as usize - 1..high as usize] };
+    let every = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
+    match step {
+        0 => Err(Error::input("the step of a list's slice is not zero")),
+        1.. => written(there.iter().step_by(every).copied(), out),
+        _ => written(there.iter().rev().step_by(every).copied(), out),
+    }
 }
 
-/// The index of the first element that equals the second argument.
+/// The index of the first element that is the second argument; for NULL, of one that is NULL.
 fn position(row: &Row<'_>) -> Result<Option<usize>> {
-    let mut wanted = Vec::new();
-    nested::encode(&row.value(1), row.ty(1), &mut wanted)?;
+    if row.is_null(0) {
+        return Ok(None);
+    }
+    let mut wanted = None;
+    if !row.is_null(1) {
+        nested::encode(&row.value(1), row.ty(1), wanted.insert(Vec::new()))?;
+    }
     let (mut reader, element, mut place) = (Reader::new(row.bytes(0)), element(row, 0), 0);
     while let Some(part) = reader.element(element)? {
-        if part == Some(wanted.as_slice()) {
+        if part == wanted.as_deref() {
             return Ok(Some(place));
         }
         place += 1;
@@ -400,7 +483,7 @@ fn prepend(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 fn sorted(row: &Row<'_>, out: &mut Writer<'_>, descending: bool) -> Result<bool> {
     let parts = parts(row, 0)?;
     let mut there: Vec<&[u8]> = parts.iter().copied().flatten().collect();
-    there.sort_unstable();
+    sort(&mut there)?;
     if descending {
         there.reverse();
     }
@@ -409,9 +492,16 @@ fn sorted(row: &Row<'_>, out: &mut Writer<'_>, descending: bool) -> Result<bool>
 }
 
 fn distinct(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let mut seen = BTreeSet::new();
-    let parts = parts(row, 0)?;
-    written(parts.into_iter().flatten().filter(|part| seen.insert(*part)).map(Some), out)
+    let (mut seen, mut growth) = (BTreeSet::new(), Growth::default());
+    for part in parts(row, 0)?.into_iter().flatten() {
+        growth.add(size_of::<&[u8]>())?;
+        if seen.insert(part) {
+            nested::copy_part(Some(part), out.buffer);
+            out.room(out.len())?;
+        }
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
 }
 
 fn least<'a>(row: &Row<'a>) -> Result<Part<'a>> {
@@ -426,7 +516,7 @@ fn joined(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let ty = element(row, 0);
     for (i, part) in parts(row, 0)?.into_iter().flatten().enumerate() {
         let separator = if i == 0 { "" } else { row.text(1) };
-        let text = nested::decode(part, ty)?.display(ty).to_string();
+        let text = row.zone.shown(&nested::decode(part, ty)?, ty);
         out.room(out.len() + separator.len() + text.len())?;
         out.text(separator);
         out.text(&text);
@@ -434,15 +524,34 @@ fn joined(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     Ok(true)
 }
 
-fn split(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let (text, separator) = (row.text(0), row.text(1));
+/// A function of two texts that gives a list of texts.
+fn of_texts(types: &[DataType], kernel: Kernel) -> Result<Signature> {
+    match types {
+        [a, b] if [a, b].iter().all(|ty| matches!(ty, DataType::Varchar | DataType::Null)) => {
+            Ok(Signature { args: vec![TEXT; 2], result: DataType::list(TEXT), kernel })
+        }
+        _ => Err(no_such_call()),
+    }
+}
+
+/// The parts of a text. Without a separator, they are its characters or only the text itself.
+fn split(row: &Row<'_>, out: &mut Writer<'_>, in_characters: bool) -> Result<bool> {
+    if row.is_null(0) {
+        return Ok(false);
+    }
+    let text = row.text(0);
+    let separator = if row.is_null(1) { None } else { Some(row.text(1)) };
+    let separator = separator.or(in_characters.then_some(""));
     let part = |part: &str, out: &mut Writer<'_>| {
         nested::encode_text(part, out.buffer);
         out.room(out.len())
     };
     match separator {
-        "" => text.char_indices().try_for_each(|(at, c)| part(&text[at..at + c.len_utf8()], out))?,
-        _ => text.split(separator).try_for_each(|text| part(text, out))?,
+        None => part(text, out)?,
+        // DuckDB's `string_split` of an empty text has it as its only part, PostgreSQL's function none.
+        Some("") if text.is_empty() && !in_characters => part("", out)?,
+        Some("") => text.char_indices().try_for_each(|(at, c)| part(&text[at..at + c.len_utf8()], out))?,
+        Some(separator) => text.split(separator).try_for_each(|text| part(text, out))?,
     }
     nested::end_list(out.buffer);
     Ok(true)
@@ -515,4 +624,23 @@ fn of_field<'a>(row: &Row<'a>) -> Result<Part<'a>> {
         reader.field(field.ty)?;
     }
     after.first().map_or(Ok(None), |field| reader.field(field.ty))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_sorted_as_the_library_sorts() {
+        for count in [0, 1, RUN - 1, RUN, RUN + 1, 3 * RUN, 5 * RUN + 7] {
+            let numbers: Vec<[u8; 8]> = (0..count as u64)
+                .map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40).to_be_bytes())
+                .collect();
+            let mut parts: Vec<&[u8]> = numbers.iter().map(|number| &number[..]).collect();
+            let mut expected = parts.clone();
+            expected.sort_unstable();
+            sort(&mut parts).unwrap();
+            assert_eq!(parts, expected, "{count} elements");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod bytes;
 pub(super) mod calendar;
+pub(super) mod elements;
 pub(super) mod formats;
 pub(super) mod general;
 pub(crate) mod lists;

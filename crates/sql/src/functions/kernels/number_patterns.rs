@@ -76,13 +76,17 @@ fn parse(pattern: &str) -> Pattern {
     let mut rest = pattern;
     let (mut pointed, mut shifted) = (false, false);
     while let Some(c) = rest.chars().next() {
-        if c == '"' || c == '\\' {
-            rest = &rest[1..];
-            let quoted =
-                if c == '"' { rest.split('"').next().unwrap_or("") } else { rest.get(..1).unwrap_or("") };
+        if c == '"' {
+            let (quoted, after) = quoted(&rest[1..]);
             found.parts.extend(quoted.chars().map(Part::Char));
-            rest = &rest[quoted.len()..];
-            rest = if c == '"' { rest.strip_prefix('"').unwrap_or(rest) } else { rest };
+            rest = after;
+            continue;
+        }
+        // Outside quotes, a backslash is one, but before a quote.
+        let c = if rest.starts_with("\\\"") { '"' } else { c };
+        if c == '"' {
+            found.parts.push(Part::Char(c));
+            rest = &rest[2..];
             continue;
         }
         let known = KEYWORDS
@@ -114,6 +118,20 @@ fn parse(pattern: &str) -> Pattern {
         found.parts.push(part);
     }
     found
+}
+
+/// The text up to the next quote, in which a backslash stands before a character that is meant as it is, and
+/// what follows the quote.
+fn quoted(text: &str) -> (String, &str) {
+    let (mut out, mut characters) = (String::new(), text.char_indices());
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '"' => return (out, &text[at + 1..]),
+            '\\' => out.push(characters.next().map_or('\\', |(_, c)| c)),
+            c => out.push(c),
+        }
+    }
+    (out, "")
 }
 
 /// A number to be written.

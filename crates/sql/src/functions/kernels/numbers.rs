@@ -76,11 +76,27 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         }),
     },
     elsewhere(
-        &["mod", "fmod"],
+        &["mod"],
         "a, b",
         "number",
         "remainder, with the sign of a: a % b",
         &[("mod(5, 3)", "2"), ("mod(-5, 3)", "-2")],
+    ),
+    define(
+        &["fmod"],
+        "a, b",
+        "DOUBLE",
+        "remainder of the quotient fdiv(a, b), with the sign of b",
+        &[takes(
+            &[DOUBLE, DOUBLE],
+            DOUBLE,
+            Kernel::Float(|row| {
+                let rest = row.float(0) % row.float(1);
+                let turns = rest != 0.0 && (rest < 0.0) != (row.float(1) < 0.0);
+                Ok(Some(if turns { rest + row.float(1) } else { rest }))
+            }),
+        )],
+        &[("fmod(5.5, 2)", "1.5"), ("fmod(-5.5, 2)", "0.5")],
     ),
     elsewhere(&["add"], "a, b", "number", "a + b", &[("add(1, 2)", "3")]),
     elsewhere(&["subtract"], "a, b", "number", "a - b", &[("subtract(3, 2)", "1")]),
@@ -402,7 +418,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "x",
         "DOUBLE",
         "gamma function: (x - 1)! of integers",
-        partial!("gamma", |x| x > 0.0 || x.fract() != 0.0, gamma),
+        float!(gamma),
         &[("gamma(5)", "24.0")],
     ),
     define(
@@ -410,7 +426,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "x",
         "DOUBLE",
         "logarithm of the gamma function",
-        partial!("lgamma", |x| x > 0.0 || x.fract() != 0.0, ln_gamma),
+        float!(ln_gamma),
         &[("lgamma(1)", "0.0")],
     ),
     define(
@@ -570,8 +586,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                         x.next_up()
                     } else if x > y {
                         x.next_down()
-                    } else {
+                    } else if x == y {
                         y
+                    } else {
+                        f32::NAN
                     };
                     Ok(Some(next.into()))
                 }),
@@ -585,8 +603,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                         x.next_up()
                     } else if x > y {
                         x.next_down()
-                    } else {
+                    } else if x == y {
                         y
+                    } else {
+                        f64::NAN
                     }))
                 }),
             ),
@@ -714,7 +734,7 @@ fn width_bucket(row: &Row<'_>) -> Result<Option<i64>> {
     let place = (x - low) / (high - low);
     Ok(Some(match place {
         p if p < 0.0 => 0,
-        p if p >= 1.0 => count + 1,
+        p if p >= 1.0 => count.checked_add(1).ok_or_else(|| out_of_range("width_bucket"))?,
         p => (p * count as f64).floor() as i64 + 1,
     }))
 }

@@ -13,9 +13,12 @@
 //! | `x` | blanks and comments in the pattern are ignored |
 //! | `q`, `l` | the pattern is plain text |
 //! | `g` | all matches; only in `regexp_replace` |
+//!
+//! A pattern may begin with such letters itself: `(?m)^a.*$`.
 
-use crate::functions::definition::{Definition, Kernel, Row, Writer, define, takes};
+use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer, define, takes};
 use entasis_vector::expr::pattern::Pattern;
+use entasis_vector::value::nested;
 use entasis_vector::{DataType, Error, Result};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
@@ -101,6 +104,50 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         ],
         &[("regexp_extract('abc123', '([a-z]+)(\\d+)', 2)", "123")],
     ),
+    Definition {
+        names: &["regexp_extract_all"],
+        arguments: "text, pattern [, group [, flags]]",
+        gives: "VARCHAR[]",
+        does: "all matches, or a group of each; empty where the group is not part of a match",
+        examples: &[
+            ("regexp_extract_all('a1b22', '[a-z]\\d+')", "[a1, b22]"),
+            ("regexp_extract_all('a1b22', '([a-z])(\\d+)', 2)", "[1, 22]"),
+        ],
+        body: Body::Typed(|types| {
+            static ALL: [DataType; 4] = [TEXT, TEXT, BIGINT, TEXT];
+            let args = ALL.get(..types.len()).filter(|args| args.len() >= 2);
+            let args = args.ok_or_else(|| Error::input("no such call"))?;
+            let fits = |(given, wanted): (&DataType, &DataType)| match wanted {
+                DataType::Int64 => given.is_integer() || matches!(given, DataType::Varchar | DataType::Null),
+                _ => matches!(given, DataType::Varchar | DataType::Null),
+            };
+            match types.iter().zip(args).all(fits) {
+                true => Ok(Signature {
+                    args: args.to_vec(),
+                    result: DataType::list(TEXT),
+                    kernel: Kernel::Text(extract_all),
+                }),
+                false => Err(Error::input("no such call")),
+            }
+        }),
+    },
+    Definition {
+        names: &["regexp_split_to_array", "string_split_regex", "str_split_regex"],
+        arguments: "text, pattern [, flags]",
+        gives: "VARCHAR[]",
+        does: "the parts of a text between matches; its characters, if the pattern matches an empty text",
+        examples: &[("regexp_split_to_array('a1b22c', '\\d+')", "[a, b, c]")],
+        body: Body::Typed(|types| match types {
+            [_, _] | [_, _, _] if types.iter().all(|ty| matches!(ty, DataType::Varchar | DataType::Null)) => {
+                Ok(Signature {
+                    args: vec![TEXT; types.len()],
+                    result: DataType::list(TEXT),
+                    kernel: Kernel::Text(split),
+                })
+            }
+            _ => Err(Error::input("no such call")),
+        }),
+    },
     define(
         &["regexp_substr"],
         "text, pattern [, start [, n [, flags [, group]]]]",
@@ -165,11 +212,16 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             &[TEXT],
             TEXT,
             Kernel::Text(|row, out| {
-                out.text(&regex::escape(row.text(0)));
+                for c in row.text(0).chars() {
+                    if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
+                        out.char('\\');
+                    }
+                    out.char(c);
+                }
                 Ok(true)
             }),
         )],
-        &[("regexp_escape('a.b')", "a\\.b")],
+        &[("regexp_escape('a.b c')", "a\\.b\\ c")],
     ),
     define(
         &["like_escape"],
@@ -256,7 +308,8 @@ pub(super) fn compiled(pattern: &str, flags: &str, whole: bool) -> Result<Rc<Reg
 fn compile(pattern: &str, flags: &str, whole: bool) -> Result<Regex> {
     let (mut plain, mut ignore_case, mut extended) = (false, false, false);
     let (mut dot, mut lines) = (true, false);
-    for flag in flags.chars() {
+    let (own, pattern) = own_flags(pattern);
+    for flag in flags.chars().chain(own.chars()) {
         match flag {
             'i' => ignore_case = true,
             'c' => ignore_case = false,
@@ -267,7 +320,7 @@ fn compile(pattern: &str, flags: &str, whole: bool) -> Result<Regex> {
             'x' => extended = true,
             'q' | 'l' => plain = true,
             'g' | 't' | 'e' => {}
-            other => return Err(Error::input(format!("{other:?} is no flag of a regular expression"))),
+            other => return Err(Error::input(format!("{other:?} is not a flag of a regular expression"))),
         }
     }
     let pattern = if plain { regex::escape(pattern) } else { translated(pattern) };
@@ -283,6 +336,18 @@ fn compile(pattern: &str, flags: &str, whole: bool) -> Result<Regex> {
             let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             Error::input(format!("the regular expression {pattern:?} is not valid: {reason}"))
         })
+}
+
+/// The flags with which a pattern begins, `(?im)`, and the rest of it. Others than PostgreSQL's, and those of
+/// a part, `(?i:a)`, are left to the crate.
+fn own_flags(pattern: &str) -> (&str, &str) {
+    let of = |rest: &'_ str| rest.bytes().take_while(|letter| b"cimnpqswx".contains(letter)).count();
+    match pattern.strip_prefix("(?") {
+        Some(rest) if of(rest) > 0 && rest[of(rest)..].starts_with(')') => {
+            (&rest[..of(rest)], &rest[of(rest) + 1..])
+        }
+        _ => ("", pattern),
+    }
 }
 
 /// Translates PostgreSQL's escapes for positions to those of the crate.
@@ -501,6 +566,38 @@ fn count(row: &Row<'_>) -> Result<Option<i64>> {
     let regex = compiled(row.text(1), flags_of(row, 3), false)?;
     let from = byte_of(text, whole_or(row, 2, 1))?;
     Ok(Some(captures_from(&regex, text, from).count() as i64))
+}
+
+fn extract_all(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let text = row.text(0);
+    let regex = compiled(row.text(1), if row.len() > 3 { row.text(3) } else { "" }, false)?;
+    let group = usize::try_from(if row.len() > 2 { row.whole(2) } else { 0 }).ok();
+    let group = group.filter(|group| *group < regex.captures_len());
+    let group = group.ok_or_else(|| Error::input("the pattern has no such group"))?;
+    for groups in regex.captures_iter(text) {
+        nested::encode_text(groups.get(group).map_or("", |found| found.as_str()), out.buffer);
+        out.room(out.len())?;
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+fn split(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let text = row.text(0);
+    let regex = compiled(row.text(1), if row.len() > 2 { row.text(2) } else { "" }, false)?;
+    let mut start = 0;
+    for found in regex.find_iter(text) {
+        // An empty match separates characters, and so none at the ends or behind another match.
+        if found.is_empty() && (found.start() == start || found.start() == text.len()) {
+            continue;
+        }
+        nested::encode_text(&text[start..found.start()], out.buffer);
+        out.room(out.len())?;
+        start = found.end();
+    }
+    nested::encode_text(&text[start..], out.buffer);
+    nested::end_list(out.buffer);
+    Ok(true)
 }
 
 /// Matches from a position on; the text before it is visible to the pattern.

@@ -90,7 +90,7 @@ fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_
                 let number = float(&value, ty).ok_or_else(|| wrong('s'))?;
                 (number < 0.0, "", float_text(number.abs(), 'g', spec), true)
             } else {
-                let text = value.display(ty).to_string();
+                let text = row.zone.shown(&value, ty);
                 let (negative, text) = match text.strip_prefix('-') {
                     Some(rest) if is_number => (true, rest.to_owned()),
                     _ => (false, text),
@@ -410,14 +410,15 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         }
         let mut piece = Vec::new();
         {
+            let mut charge = None;
             let mut written =
-                Writer { buffer: &mut piece, meter: &mut *out.meter, heap: &mut *out.heap, asked: 0 };
+                Writer { buffer: &mut piece, meter: &mut *out.meter, charge: &mut charge, asked: 0 };
             match (kind, row.is_null(i)) {
                 ('s', true) => {}
                 ('L', true) => written.text("NULL"),
                 ('I', true) => return Err(invalid(format, "a NULL is no name")),
                 (kind, false) => {
-                    let text = row.value(i).display(row.ty(i)).to_string();
+                    let text = row.shown(i);
                     match kind {
                         's' => written.text(&text),
                         'I' => quote_ident(&text, &mut written),

@@ -3,11 +3,14 @@
 use crate::functions::definition::{Definition, Kernel, Row, define, takes};
 use entasis_vector::statement;
 use entasis_vector::{DataType, Error, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 const TEXT: DataType = DataType::Varchar;
 const BIGINT: DataType = DataType::Int64;
 const DOUBLE: DataType = DataType::Float64;
+
+/// Cells of the matrix of `damerau_levenshtein`, four bytes each.
+const LARGEST_MATRIX: usize = 1 << 26;
 
 pub(crate) const FUNCTIONS: &[Definition] = &[
     define(
@@ -15,7 +18,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "a, b",
         "BIGINT",
         "characters to insert, remove or change",
-        &[takes(&[TEXT, TEXT], BIGINT, Kernel::Whole(|row| edits(row, false)))],
+        &[takes(&[TEXT, TEXT], BIGINT, Kernel::Whole(edits))],
         &[("levenshtein('duck', 'db')", "3")],
     ),
     define(
@@ -23,8 +26,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "a, b",
         "BIGINT",
         "as levenshtein, where neighbours may change places",
-        &[takes(&[TEXT, TEXT], BIGINT, Kernel::Whole(|row| edits(row, true)))],
-        &[("damerau_levenshtein('duckdb', 'udckbd')", "2")],
+        &[takes(&[TEXT, TEXT], BIGINT, Kernel::Whole(swaps))],
+        &[("damerau_levenshtein('duckdb', 'udckbd')", "2"), ("damerau_levenshtein('out', 'to')", "2")],
     ),
     define(
         &["hamming", "mismatches"],
@@ -48,7 +51,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["jaccard"],
         "a, b",
         "DOUBLE",
-        "characters that both have, of all that one has",
+        "the share of characters that both have among all that either has",
         &[takes(
             &[TEXT, TEXT],
             DOUBLE,
@@ -90,11 +93,9 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     ),
 ];
 
-/// The edit distance of two texts, row by row of the matrix; with `swaps`, transpositions of neighbours count
-/// as one edit if they are not edited again.
-fn edits(row: &Row<'_>, swaps: bool) -> Result<Option<i64>> {
+/// The edit distance of two texts, row by row of the matrix.
+fn edits(row: &Row<'_>) -> Result<Option<i64>> {
     let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
-    let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         if i % 64 == 0 {
@@ -104,21 +105,53 @@ fn edits(row: &Row<'_>, swaps: bool) -> Result<Option<i64>> {
         line.push(i + 1);
         for (j, y) in b.iter().enumerate() {
             let change = last[j] + usize::from(x != y);
-            let mut least = change.min(last[j + 1] + 1).min(line[j] + 1);
-            if swaps && i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                least = least.min(before[j - 1] + 1);
-            }
-            line.push(least);
+            line.push(change.min(last[j + 1] + 1).min(line[j] + 1));
         }
-        before = std::mem::replace(&mut last, line);
+        last = line;
     }
     Ok(Some(last[b.len()] as i64))
+}
+
+/// The edit distance in which neighbours may change places as one edit, also if more is edited between them
+/// (Damerau and Levenshtein; Lowrance and Wagner 1975). The whole matrix is kept: a swap refers to the rows
+/// and columns at which the two characters were last seen in the other text.
+fn swaps(row: &Row<'_>) -> Result<Option<i64>> {
+    let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
+    let (rows, width) = (a.len() + 2, b.len() + 2);
+    let cells = rows.checked_mul(width).filter(|cells| *cells <= LARGEST_MATRIX);
+    let cells = cells.ok_or_else(|| Error::input("damerau_levenshtein: the texts are too long"))?;
+    // With a row and a column before the first ones, which no shortest way takes.
+    let never = (a.len() + b.len()) as u32;
+    let mut costs = vec![never; cells];
+    (1..rows).for_each(|i| costs[i * width + 1] = i as u32 - 1);
+    (1..width).for_each(|j| costs[width + j] = j as u32 - 1);
+    let mut last_row: HashMap<char, usize> = HashMap::new();
+    for (i, x) in (1..).zip(&a) {
+        if i % 64 == 0 {
+            statement::check()?;
+        }
+        let mut last_column = 0;
+        for (j, y) in (1..).zip(&b) {
+            let (row, column) = (last_row.get(y).copied().unwrap_or(0), last_column);
+            let at = |i: usize, j: usize| costs[i * width + j];
+            let mut change = at(i, j) + 1;
+            if x == y {
+                change -= 1;
+                last_column = j;
+            }
+            let swap = at(row, column) + (i - row - 1 + 1 + j - column - 1) as u32;
+            let least = change.min(at(i + 1, j) + 1).min(at(i, j + 1) + 1).min(swap);
+            costs[(i + 1) * width + j + 1] = least;
+        }
+        last_row.insert(*x, i);
+    }
+    Ok(Some(costs[cells - 1].into()))
 }
 
 fn jaro(row: &Row<'_>) -> Result<f64> {
     let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
     if a.is_empty() || b.is_empty() {
-        return Ok(if a.len() == b.len() { 1.0 } else { 0.0 });
+        return Ok(0.0);
     }
     let reach = (a.len().max(b.len()) / 2).saturating_sub(1);
     let mut taken = vec![false; b.len()];

@@ -2,11 +2,12 @@
 //! without padding.
 
 use super::calendar::{at, date_of, day_name, month_name};
+use crate::environment::{TimeZone, write_offset};
 use crate::functions::definition::Writer;
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::extract_date;
 use entasis_vector::types::MICROS_PER_DAY;
-use entasis_vector::value::{civil_from_days, days_from_civil};
+use entasis_vector::value::civil_from_days;
 use entasis_vector::{Error, Result};
 use std::fmt::Write;
 
@@ -55,11 +56,18 @@ fn pieces(format: &str) -> Result<Vec<Piece>> {
     Ok(pieces)
 }
 
-/// Writes a timestamp, in microseconds since 1970, by a format.
+/// Writes a timestamp, in microseconds since 1970, by a format; that of an instant with its zone, and the
+/// seconds by which that is ahead of UTC.
 ///
 /// # Errors
 /// Input, for unknown codes.
-pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>) -> Result<()> {
+pub(super) fn write(
+    micros: i64,
+    format: &str,
+    zone: Option<(TimeZone, i64)>,
+    out: &mut Writer<'_>,
+) -> Result<()> {
+    let offset = zone.map_or(0, |(_, offset)| offset);
     let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
     let (year, month, day) = civil_from_days(days);
     let (seconds, micros) = (time / 1_000_000, time % 1_000_000);
@@ -98,11 +106,11 @@ pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>)
                 continue;
             }
             'z' => {
-                out.text("+00");
+                let _ = write_offset(out, offset);
                 continue;
             }
             'Z' => {
-                out.text(if zone { "UTC" } else { "" });
+                out.text(&zone.map_or(String::new(), |(zone, _)| zone.to_string()));
                 continue;
             }
             'w' => (sunday, 1),
@@ -124,7 +132,7 @@ pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>)
             'U' => ((day_of_year + 6 - sunday) / 7, 2),
             'W' => ((day_of_year + 6 - monday) / 7, 2),
             'V' => (extract_date(DatePart::Week, days), 2),
-            's' => (days * 86_400 + seconds, 1),
+            's' => (days * 86_400 + seconds - offset, 1),
             other => return Err(unknown(&format!("%{}{other}", if bare { "-" } else { "" }))),
         };
         let width = if bare { 1 } else { width };
@@ -161,11 +169,11 @@ impl From<&str> for Reason {
 
 fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
     let mut rest = text.trim_start();
-    let (mut year, mut month, mut day) = (1900, 1, 1);
+    let (mut year, mut month, mut day) = (None, None, None);
     let (mut hour, mut minute, mut second, mut micros) = (0, 0, 0, 0);
     let (mut afternoon, mut twelve, mut offset) = (None, false, 0);
-    let (mut day_of_year, mut iso_year, mut iso_week, mut week_day) = (None, None, None, None);
-    let (mut week, mut epoch) = (None, None);
+    let mut dated = Dated::default();
+    let mut epoch = None;
     for (i, piece) in pieces.iter().enumerate() {
         let code = match piece {
             Piece::Char(c) if c.is_whitespace() => {
@@ -201,14 +209,14 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
                 let value = rest[..digits].parse::<i64>().map_err(|_| Reason::from("the year is missing"))?;
                 rest = &rest[digits..];
                 let value = if negative { -value } else { value };
-                if code == 'Y' { year = value } else { iso_year = Some(value) }
+                if code == 'Y' { year = Some(value) } else { dated.iso_year = Some(value) }
             }
             'y' => {
                 let (value, _) = number(2)?;
-                year = if value < 70 { 2000 + value } else { 1900 + value };
+                year = Some(if value < 70 { 2000 + value } else { 1900 + value });
             }
-            'm' => month = number(2)?.0,
-            'd' | 'e' => day = number(2)?.0,
+            'm' => month = Some(number(2)?.0),
+            'd' | 'e' => day = Some(number(2)?.0),
             'H' => hour = number(2)?.0,
             'I' => {
                 hour = number(2)?.0;
@@ -216,11 +224,12 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
             }
             'M' => minute = number(2)?.0,
             'S' => second = number(2)?.0,
-            'j' => day_of_year = Some(number(3)?.0),
-            'V' => iso_week = Some(number(2)?.0),
-            'U' | 'W' => week = Some((code, number(2)?.0)),
-            'w' => week_day = Some((number(1)?.0 + 6) % 7),
-            'u' => week_day = Some(number(1)?.0 - 1),
+            'j' => dated.by(Way::DayOfYear, number(3)?.0)?,
+            'V' => dated.by(Way::IsoWeek, number(2)?.0)?,
+            'U' => dated.by(Way::SundayWeek, number(2)?.0)?,
+            'W' => dated.by(Way::MondayWeek, number(2)?.0)?,
+            'w' => dated.day = Some(number(1)?.0),
+            'u' => dated.iso_day = Some(number(1)?.0),
             's' => epoch = Some(number(12)?.0),
             'f' | 'n' | 'g' => {
                 let (value, digits) = number(9)?;
@@ -240,15 +249,15 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
                 rest = &rest[2..];
             }
             'a' | 'A' => {
-                let (at, after) =
+                // It says nothing that the others do not say.
+                let (_, after) =
                     named(rest, (3..10).map(day_name), code == 'a').ok_or("the name of a day is missing")?;
-                week_day = Some((at as i64 + 6) % 7);
                 rest = after;
             }
             'b' | 'h' | 'B' => {
                 let (at, after) = named(rest, (1..13).map(month_name), code != 'B')
                     .ok_or("the name of a month is missing")?;
-                month = at as i64 + 1;
+                month = Some(at as i64 + 1);
                 rest = after;
             }
             'z' => {
@@ -303,33 +312,93 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
         return Err("there is no such time".into());
     }
     let reason = |error: Error| Reason::Text(error.message().to_owned());
-    let days = match (day_of_year, iso_year, week) {
-        (Some(n), ..) => {
-            let start = date_of(year, 1, 1).map_err(reason)?;
-            let end = date_of(year + 1, 1, 1).map_err(reason)?;
-            if n < 1 || start + n > end {
-                return Err("there is no such day of the year".into());
-            }
-            start + n - 1
-        }
-        (_, Some(year), _) => {
-            let fourth = days_from_civil(year, 1, 4);
-            fourth - (fourth + 3).rem_euclid(7) + (iso_week.unwrap_or(1) - 1) * 7 + week_day.unwrap_or(0)
-        }
-        (_, _, Some((code, week))) => {
-            let start = date_of(year, 1, 1).map_err(reason)?;
-            let first =
-                extract_date(if code == 'U' { DatePart::DayOfWeek } else { DatePart::IsoDayOfWeek }, start);
-            let first = if code == 'W' { first - 1 } else { first };
-            // Week 1 begins with the first Sunday, or Monday.
-            let day = week_day.unwrap_or(if code == 'U' { 6 } else { 0 });
-            let day = if code == 'U' { (day + 1) % 7 } else { day };
-            start + (7 - first) % 7 + (week - 1) * 7 + day
-        }
-        _ => date_of(year, month, day).map_err(reason)?,
+    let days = match dated.days(year) {
+        // A month or a day of it counts for more than any week.
+        Some(days) if month.is_none() && day.is_none() => days?,
+        _ => date_of(year.unwrap_or(1900), month.unwrap_or(1), day.unwrap_or(1)).map_err(reason)?,
     };
     let time = (hour * 3600 + minute * 60 + second - offset) * 1_000_000 + micros;
     at(days, time).map_err(reason)
+}
+
+/// How a date is given other than by month and day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    DayOfYear,
+    IsoWeek,
+    SundayWeek,
+    MondayWeek,
+}
+
+/// A date by weeks or by the day of the year, with DuckDB's rules: years are 1900 and weeks the first one
+/// unless given; `%u` is a day of ISO weeks, and `%w` one of the others.
+#[derive(Default)]
+struct Dated {
+    way: Option<(Way, i64)>,
+    iso_year: Option<i64>,
+    iso_day: Option<i64>,
+    day: Option<i64>,
+}
+
+impl Dated {
+    fn by(&mut self, way: Way, number: i64) -> std::result::Result<(), Reason> {
+        if self.way.is_some_and(|(own, _)| own != way) {
+            return Err("the format has two of %j, %V, %U and %W".into());
+        }
+        let range = match way {
+            Way::DayOfYear => 1..=366,
+            Way::IsoWeek => 1..=53,
+            Way::SundayWeek | Way::MondayWeek => 0..=53,
+        };
+        if !range.contains(&number) {
+            return Err("there is no such week or day of the year".into());
+        }
+        self.way = Some((way, number));
+        Ok(())
+    }
+
+    /// The day in a year; `None` if that is for month and day to say.
+    fn days(&self, year: Option<i64>) -> Option<std::result::Result<i64, Reason>> {
+        match (self.way, self.iso_year, year) {
+            (None, None, _) | (None, Some(_), Some(_)) => None,
+            (Some((Way::IsoWeek, _)), _, Some(_)) => Some(Err("%V goes with %G, not with %Y".into())),
+            (None, Some(year), None) => Some(self.in_week(year, 1)),
+            (Some((Way::IsoWeek, week)), year, None) => Some(self.in_week(year.unwrap_or(1900), week)),
+            (Some(_), Some(_), None) => Some(Err("%G goes with %V".into())),
+            (Some((way, number)), _, year) => Some(self.in_year(year.unwrap_or(1900), way, number)),
+        }
+    }
+
+    fn in_week(&self, year: i64, week: i64) -> std::result::Result<i64, Reason> {
+        let day = self.iso_day.unwrap_or(1);
+        if !(1..=7).contains(&day) {
+            return Err("a day of an ISO week is 1 to 7".into());
+        }
+        let fourth = date_of(year, 1, 4).map_err(|error| Reason::Text(error.message().to_owned()))?;
+        Ok(fourth - (fourth + 3).rem_euclid(7) + (week - 1) * 7 + day - 1)
+    }
+
+    fn in_year(&self, year: i64, way: Way, number: i64) -> std::result::Result<i64, Reason> {
+        let first = |year| date_of(year, 1, 1).map_err(|error| Reason::Text(error.message().to_owned()));
+        let start = first(year)?;
+        if way == Way::DayOfYear {
+            let day = start + number - 1;
+            return if day < first(year + 1)? {
+                Ok(day)
+            } else {
+                Err("there is no such day of the year".into())
+            };
+        }
+        // Days of the week from its first one on: Sunday, or Monday.
+        let of_week = |day: i64| if way == Way::SundayWeek { day } else { (day + 6) % 7 };
+        let day = self.day.map_or(0, of_week);
+        if !(0..7).contains(&day) {
+            return Err("a day of the week is 0 to 6".into());
+        }
+        // Week 1 begins with the first Sunday, or Monday.
+        let before = of_week(extract_date(DatePart::DayOfWeek, start));
+        Ok(start + (7 - before) % 7 + (number - 1) * 7 + day)
+    }
 }
 
 /// The name with which the text begins, in full or abbreviated to three letters, and the rest.
@@ -344,6 +413,7 @@ fn named(text: &str, names: impl Iterator<Item = &'static str>, short: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entasis_vector::value::days_from_civil;
 
     #[test]
     fn formats_are_read() {
@@ -356,5 +426,26 @@ mod tests {
         );
         assert_eq!(read("2024-01-01 00:00:00 +02:30", "%Y-%m-%d %H:%M:%S %z"), Some(1_704_058_200_000_000));
         assert_eq!(read("2024-01-01x", "%Y-%m-%d"), None);
+        // As DuckDB reads them.
+        let date = |(year, month, day)| days_from_civil(year, month, day) * MICROS_PER_DAY;
+        for (text, format, expected) in [
+            ("30", "%V", Some((1900, 7, 23))),
+            ("2021 19", "%Y %U", Some((2021, 5, 9))),
+            ("2021 19", "%Y %W", Some((2021, 5, 10))),
+            ("2021 19 4", "%Y %U %w", Some((2021, 5, 13))),
+            ("2021 19 4", "%Y %W %w", Some((2021, 5, 13))),
+            ("2021 19 4", "%Y %W %u", Some((2021, 5, 10))),
+            ("2021 19 4", "%G %V %u", Some((2021, 5, 13))),
+            ("2021 19 4", "%G %V %w", Some((2021, 5, 10))),
+            ("2021-05-12 19-4", "%Y-%m-%d %U-%w", Some((2021, 5, 12))),
+            ("2021 00 0", "%Y %U %w", Some((2020, 12, 27))),
+            ("2021", "%G", Some((2021, 1, 4))),
+            ("2021 19", "%Y %V", None),
+            ("2021 54 1", "%Y %U %w", None),
+            ("2021 366", "%Y %j", None),
+            ("19 19", "%U %W", None),
+        ] {
+            assert_eq!(read(text, format), expected.map(date), "{text} by {format}");
+        }
     }
 }

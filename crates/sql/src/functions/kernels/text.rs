@@ -1,11 +1,11 @@
 //! Functions of text. Positions and lengths count characters, from 1.
 
 use crate::functions::definition::{
-    Definition, Kernel, Overload, Row, Writer, define, elsewhere, takes, written,
+    Body, Definition, Kernel, Overload, Row, Signature, Writer, define, elsewhere, takes,
 };
+use entasis_vector::value::nested;
 use entasis_vector::{DataType, Error, Result};
 use std::collections::HashMap;
-use std::fmt::Write;
 
 const TEXT: DataType = DataType::Varchar;
 const BIGINT: DataType = DataType::Int64;
@@ -186,17 +186,26 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         }],
         &[("concat_ws(', ', 'a', NULL, 1)", "a, 1")],
     ),
-    define(
-        &["repeat"],
-        "text or blob, n",
-        "type of the first",
-        "n times",
-        &[
-            takes(&[TEXT, BIGINT], TEXT, Kernel::Text(repeat)),
-            takes(&[BLOB, BIGINT], BLOB, Kernel::Text(repeat)),
-        ],
-        &[("repeat('ab', 3)", "ababab")],
-    ),
+    Definition {
+        names: &["repeat"],
+        arguments: "text, blob or list, n",
+        gives: "type of the first",
+        does: "n times",
+        examples: &[("repeat('ab', 3)", "ababab"), ("repeat([1, 2], 2)", "[1, 2, 1, 2]")],
+        body: Body::Typed(|types| {
+            let ty = match types {
+                [list @ DataType::List(_), _] => *list,
+                [BLOB, _] => BLOB,
+                [_, _] => TEXT,
+                _ => return Err(Error::input("repeat takes a value and a number")),
+            };
+            let is_count = types[1].is_integer() || matches!(types[1], DataType::Null | TEXT);
+            match is_count && !matches!(types[0], DataType::Struct(_)) {
+                true => Ok(Signature { args: vec![ty, BIGINT], result: ty, kernel: Kernel::Text(repeat) }),
+                false => Err(Error::input("repeat takes a text, blob or list, and an integer")),
+            }
+        }),
+    },
     define(
         &["replace"],
         "text, part, by",
@@ -474,7 +483,8 @@ pub(super) fn display(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<(
         out.bytes(row.bytes(i));
         return Ok(());
     }
-    written(write!(out, "{}", row.value(i).display(row.ty(i)))).map(|_| ())
+    out.text(&row.shown(i));
+    Ok(())
 }
 
 fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -500,11 +510,15 @@ fn concat_ws(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 }
 
 fn repeat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let (part, n) = (row.bytes(0), row.whole(1).max(0));
-    if part.is_empty() {
-        return Ok(true);
+    let n = usize::try_from(row.whole(1).max(0)).unwrap_or(usize::MAX);
+    let is_list = row.ty(0).is_nested();
+    let part = if is_list { nested::without_end(row.bytes(0)) } else { row.bytes(0) };
+    if !part.is_empty() {
+        out.repeat(part, n)?;
     }
-    out.repeat(part, usize::try_from(n).unwrap_or(usize::MAX))?;
+    if is_list {
+        nested::end_list(out.buffer);
+    }
     Ok(true)
 }
 
@@ -524,6 +538,7 @@ fn replace(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
             out.text(by);
         }
         out.text(piece);
+        out.wrote(by.len() + piece.len())?;
     }
     Ok(true)
 }

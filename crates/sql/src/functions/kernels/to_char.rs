@@ -6,6 +6,7 @@
 //! The fields read are combined at the end.
 
 use super::calendar::{JULIAN_1970, at, date_of, day_name, month_name};
+use crate::environment::{TimeZone, write_offset};
 use crate::functions::definition::Writer;
 use Field as F;
 use entasis_vector::expr::DatePart;
@@ -228,8 +229,9 @@ fn keyword(text: &str) -> Option<(Field, Case, usize)> {
 pub(super) enum Moment {
     /// Days since 1970.
     Date(i64),
-    /// Microseconds since 1970; true if it is an instant in UTC.
-    Timestamp(i64, bool),
+    /// Microseconds since 1970; for an instant on the clock of a zone, with the seconds by which that is
+    /// ahead of UTC.
+    Timestamp(i64, Option<(TimeZone, i64)>),
     /// An interval, or microseconds since midnight as one.
     Interval(Interval),
 }
@@ -245,7 +247,7 @@ struct Clock {
     micros: i64,
     /// The day number, if it is a date.
     date: Option<i64>,
-    zone: bool,
+    zone: Option<(TimeZone, i64)>,
 }
 
 impl Clock {
@@ -258,7 +260,7 @@ impl Clock {
             Moment::Date(days) => {
                 let (year, month, day) = civil_from_days(days);
                 let (month, day, date) = (month.into(), day.into(), Some(days));
-                Clock { year, month, day, hour: 0, minute: 0, second: 0, micros: 0, date, zone: false }
+                Clock { year, month, day, hour: 0, minute: 0, second: 0, micros: 0, date, zone: None }
             }
             Moment::Timestamp(micros, zone) => {
                 let days = micros.div_euclid(MICROS_PER_DAY);
@@ -279,9 +281,14 @@ impl Clock {
             Moment::Interval(Interval { months, days, micros }) => {
                 let (hour, minute, second, micros) = time(micros);
                 let (year, month) = (i64::from(months / 12), i64::from(months % 12));
-                Clock { year, month, day: days.into(), hour, minute, second, micros, date: None, zone: false }
+                Clock { year, month, day: days.into(), hour, minute, second, micros, date: None, zone: None }
             }
         }
+    }
+
+    /// Seconds by which the zone is ahead of UTC.
+    fn offset(&self) -> i64 {
+        self.zone.map_or(0, |(_, offset)| offset)
     }
 
     /// The number of days since 1970, for fields that only dates have.
@@ -453,16 +460,22 @@ fn field_text(clock: &Clock, field: Field, case: Case, bare: bool) -> Result<Str
         F::Second => padded(clock.second, 2),
         F::Zone => {
             clock.date()?;
-            let zone = if clock.zone { "UTC" } else { "" };
-            cased(zone, case)
+            cased(&clock.zone.map_or(String::new(), |(zone, _)| zone.to_string()), case)
         }
-        F::Offset | F::ZoneHour => {
+        F::Offset => {
             clock.date()?;
-            "+00".to_owned()
+            let mut text = String::new();
+            let _ = write_offset(&mut text, clock.offset());
+            text
+        }
+        F::ZoneHour => {
+            clock.date()?;
+            let hours = clock.offset() / 3600;
+            format!("{}{:02}", if clock.offset() < 0 { '-' } else { '+' }, hours.abs())
         }
         F::ZoneMinute => {
             clock.date()?;
-            "00".to_owned()
+            format!("{:02}", clock.offset().abs() % 3600 / 60)
         }
         F::Week => padded((extract_date(DatePart::DayOfYear, clock.date()?) - 1) / 7 + 1, 2),
         F::WeekOfMonth => ((clock.day - 1) / 7 + 1).to_string(),
@@ -515,13 +528,19 @@ struct Fields {
     zone_minute: i64,
 }
 
-/// Parses `text` by `pattern`: microseconds since 1970, in UTC if the pattern has an offset.
+/// Parses `text` by `pattern`: an instant, from a local time of `zone` if the pattern has no offset.
 ///
 /// # Errors
 /// Input, if the text does not match.
-pub(super) fn read(text: &str, pattern: &str) -> Result<i64> {
+pub(super) fn read(text: &str, pattern: &str, zone: TimeZone) -> Result<i64> {
     let (days, time, offset) = read_fields(text, pattern)?;
-    at(days, time - offset)
+    match offset {
+        Some(offset) => at(days, time - offset),
+        None => {
+            let local = at(days, time)?;
+            zone.instant(local).ok_or_else(|| mismatch(text, pattern, "it is out of range"))
+        }
+    }
 }
 
 /// Parses the day number of a date.
@@ -536,8 +555,8 @@ fn is_separator(c: char) -> bool {
     c.is_ascii() && !c.is_ascii_alphanumeric() && !c.is_ascii_control() && c != ' '
 }
 
-/// The day, the microseconds within it, and those of the offset from UTC.
-fn read_fields(text: &str, pattern: &str) -> Result<(i64, i64, i64)> {
+/// The day, the microseconds within it, and those of the offset from UTC if there is one.
+fn read_fields(text: &str, pattern: &str) -> Result<(i64, i64, Option<i64>)> {
     let parts = parts(pattern);
     let mut fields = Fields::default();
     let mut rest = text;
@@ -636,7 +655,7 @@ fn number(text: &str, width: usize, open: bool) -> Result<(i64, usize, &str), St
     let end = digits + usize::from(signed);
     let value = text[..end].parse::<i64>().map_err(|_| {
         let shown: String = text.chars().take(width.max(1)).collect();
-        format!("{shown:?} is no number")
+        format!("{shown:?} is not a number")
     })?;
     Ok((value, digits, &text[end..]))
 }
@@ -730,7 +749,7 @@ fn read_field<'t>(field: Field, text: &'t str, open: bool, fields: &mut Fields) 
         }
         F::YearWithComma => {
             let (thousands, rest) = text.split_once(',').ok_or("a comma is missing in the year")?;
-            let thousands: i64 = thousands.trim().parse().map_err(|_| "the year is no number")?;
+            let thousands: i64 = thousands.trim().parse().map_err(|_| "the year is not a number")?;
             let (year, _, rest) = number(rest, 3, false)?;
             fields.year = Some(thousands.saturating_mul(1000).saturating_add(year));
             return Ok(rest);
@@ -777,7 +796,7 @@ fn read_field<'t>(field: Field, text: &'t str, open: bool, fields: &mut Fields) 
 }
 
 /// The day, the microseconds within it, and those of the offset.
-fn assemble(fields: &Fields) -> Result<(i64, i64, i64)> {
+fn assemble(fields: &Fields) -> Result<(i64, i64, Option<i64>)> {
     let within = |value: Option<i64>, low: i64, high: i64, what: &str| match value {
         Some(v) if v < low || v > high => Err(Error::input(format!("there is no {what} {v}"))),
         value => Ok(value),
@@ -800,9 +819,11 @@ fn assemble(fields: &Fields) -> Result<(i64, i64, i64)> {
         None => hour * 3600 + minute * 60 + second,
     };
     let time = seconds * 1_000_000 + fields.micros;
-    let offset = (fields.zone_hour.unwrap_or(0)
-        + fields.zone_minute * 60 * fields.zone_hour.map_or(1, |h| if h < 0 { -1 } else { 1 }))
-        * 1_000_000;
+    let minutes = fields.zone_minute * 60;
+    let offset = fields.zone_hour.map(|hour| (hour + if hour < 0 { -minutes } else { minutes }) * 1_000_000);
+    if offset.is_some_and(|offset| offset.abs() > MICROS_PER_DAY) {
+        return Err(Error::input("the offset from UTC is out of range"));
+    }
     let year = match (fields.year, within(fields.century, -3000, 3000, "century")?) {
         (Some(year), _) if fields.before_christ => 1i64.saturating_sub(year),
         (Some(year), _) => year,
@@ -861,7 +882,7 @@ mod tests {
             assert_eq!(read_date(&text, "YYYY-MM-DD AD").unwrap(), days, "{text}");
         }
         assert_eq!(
-            read("2024-02-29 23:59:59.25", "YYYY-MM-DD HH24:MI:SS.US").unwrap(),
+            read("2024-02-29 23:59:59.25", "YYYY-MM-DD HH24:MI:SS.US", TimeZone::UTC).unwrap(),
             1_709_251_199_250_000
         );
         assert!(read_date("2023-02-29", "YYYY-MM-DD").is_err());

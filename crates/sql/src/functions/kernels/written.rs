@@ -74,13 +74,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["format_bytes", "pg_size_pretty", "formatreadablesize"],
         "n",
         "VARCHAR",
-        "bytes in KiB, MiB, …",
+        "bytes in KiB, MiB, … up to PiB",
         &[takes(
             &[BIGINT],
             TEXT,
-            Kernel::Text(|row, out| {
-                size(row.whole(0), out, 1024, &["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
-            }),
+            Kernel::Text(|row, out| size(row.whole(0), out, 1024, &["KiB", "MiB", "GiB", "TiB", "PiB"])),
         )],
         &[("format_bytes(16384)", "16.0 KiB"), ("format_bytes(100)", "100 bytes")],
     ),
@@ -88,11 +86,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["formatreadabledecimalsize"],
         "n",
         "VARCHAR",
-        "bytes in kB, MB, …",
+        "bytes in kB, MB, … up to PB",
         &[takes(
             &[BIGINT],
             TEXT,
-            Kernel::Text(|row, out| size(row.whole(0), out, 1000, &["kB", "MB", "GB", "TB", "PB", "EB"])),
+            Kernel::Text(|row, out| size(row.whole(0), out, 1000, &["kB", "MB", "GB", "TB", "PB"])),
         )],
         &[("formatReadableDecimalSize(16000)", "16.0 kB")],
     ),
@@ -115,7 +113,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["url_encode"],
         "text",
         "VARCHAR",
-        "with %xx for what may not stand in a URL",
+        "with %xx for what is not allowed in a URL",
         &[takes(&[TEXT], TEXT, Kernel::Text(url_encode))],
         &[("url_encode('a b/ä')", "a%20b%2F%C3%A4")],
     ),

@@ -114,6 +114,15 @@ pub(crate) fn write(zone: TimeZone, instant: Expr) -> Expr {
     })
 }
 
+/// A conversion from or to a nested type that has instants.
+pub(crate) fn converted(zone: TimeZone, input: Expr, ty: DataType, lenient: bool) -> Expr {
+    let from = input.ty();
+    let name = if lenient { "try to convert" } else { "convert" };
+    call(format!("{name} to {ty} in {zone}"), vec![input], ty, move |args| {
+        zone.convert(&args[0], from, ty, lenient)
+    })
+}
+
 /// `date_trunc` of a TIMESTAMPTZ. Days and longer units begin at midnight in `zone`, hours and shorter ones
 /// at full hours.
 pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {

@@ -1,11 +1,12 @@
 //! The session's time zone in bound expressions.
 //!
 //! The binder and the kernels treat a TIMESTAMPTZ as UTC. Here every expression whose result depends on the
-//! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP, DATE,
-//! TIME or VARCHAR; fields of a TIMESTAMPTZ and the beginnings of its days; and additions of INTERVALs. In
-//! UTC only text is affected, as it may name a zone.
+//! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP,
+//! DATE, TIME or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings of its
+//! days; and additions of INTERVALs. In UTC only text is affected, as it may name a zone. Functions of the
+//! catalog get the zone when they are called ([`crate::functions::catalog::call`]).
 
-use super::{instant, local, midnight, read, same_number, shifted, truncated, write};
+use super::{converted, instant, local, midnight, read, same_number, shifted, truncated, write};
 use crate::environment::TimeZone;
 use entasis_engine::plan::Plan;
 use entasis_vector::DataType;
@@ -29,6 +30,13 @@ fn one(expr: Expr, zone: TimeZone) -> Expr {
     match expr {
         Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
             read(zone, *input, lenient)
+        }
+        Expr::Cast { input, ty, lenient }
+            if (input.ty().is_nested() || ty.is_nested())
+                && TimeZone::decides(input.ty(), ty)
+                && (input.ty() == Varchar || !zone.is_utc()) =>
+        {
+            converted(zone, *input, ty, lenient)
         }
         other @ Expr::External { .. } => same_number(other),
         other if zone.is_utc() => other,

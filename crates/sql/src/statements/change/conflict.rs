@@ -7,16 +7,20 @@
 //!   found, it is updated, unless the `WHERE` of the clause excludes it. Unqualified names refer to the
 //!   target.
 //!
+//! NOT NULL and CHECKs hold for every given row, as in PostgreSQL, and not only for those that are added
+//! ([`Proposed`]): they are computed beside the row before its key is looked up, and rows that are not added
+//! come with action 0 then.
+//!
 //! Keys with NULLs equal no other key, so they never conflict. Not handled here: rows of one statement that
 //! conflict with each other ([`crate::statements::bound::Repeated`]).
 
-use super::finish::Returning;
+use super::finish::{Returning, boolean};
 use super::outer::for_each_outer;
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target};
 use crate::binding::context::TARGET;
 use crate::lower;
 use crate::statements::binder::Binder;
-use crate::statements::bound::{Repeated, Statement};
+use crate::statements::bound::{Proposed, Repeated, Statement};
 use crate::statements::columns::find_column;
 use crate::syntax::build::{
     and, case, cast_to, equal, exists, is_null, join, named, not, null, number, or, qualified, select_from,
@@ -45,22 +49,57 @@ impl Binder<'_> {
         let (keys, resolution) = self.resolution(insert, &target, &excluded)?;
         let returning = Returning::new(insert.returning.as_deref(), &target, false)?;
         let rows = self.inserted(&target, insert)?;
+        let (rows, proposed) = self.proposed(rows, &target, &keys)?;
         let repeated = match resolution {
             Resolution::Nothing => Repeated::First,
             Resolution::Update(..) => Repeated::Error,
         };
         let mut rows = match resolution {
-            Resolution::Nothing => self.new_ones(rows, &target, &keys, &excluded)?,
+            Resolution::Nothing => self.new_ones(rows, &target, &keys, &excluded, &proposed)?,
             Resolution::Update(assigned, condition) => {
-                self.new_or_found(rows, &target, &keys, &excluded, &assigned, condition)?
+                self.new_or_found(rows, &target, &keys, &excluded, &assigned, condition, &proposed)?
             }
         };
         let types = target.columns().iter().map(|field| field.ty);
         lower::cast_outputs(
             &mut rows,
-            &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
+            &[ROW_ID_TYPE, ACTION_TYPE]
+                .into_iter()
+                .chain(types)
+                .chain(proposed.iter().map(|_| DataType::Boolean))
+                .collect::<Vec<DataType>>(),
         );
-        self.change_by_row(rows, target, returning, repeated, keys)
+        self.change_by_row(rows, target, returning, repeated, keys, proposed)
+    }
+
+    /// The given rows with what must hold for each of them, and these conditions. Those that hold for
+    /// certain, or are checked because a row for which they do not hold is added, are left out.
+    fn proposed(&self, rows: Plan, target: &Target, keys: &[usize]) -> Result<(Plan, Vec<Proposed>)> {
+        // A row with a NULL in a key conflicts with none.
+        let is_in_all = |column: &usize| {
+            !keys.is_empty() && keys.iter().all(|&key| target.definition.keys[key].columns.contains(column))
+        };
+        let given = rows.schema();
+        let may_be_null = |column: &usize| !target.columns()[*column].nullable && given[*column].nullable;
+        let required = (0..target.columns().len()).filter(may_be_null).filter(|column| !is_in_all(column));
+        let mut proposed = Vec::new();
+        let mut conditions = Vec::new();
+        for column in required {
+            proposed.push(Proposed::NotNull(column));
+            conditions.push(not(is_null(target.column(&target.columns()[column].name))));
+        }
+        for (check, expr) in self.checks(target, None)? {
+            proposed.push(Proposed::Check(check.name.clone()));
+            conditions.push(boolean(expr));
+        }
+        if proposed.is_empty() {
+            return Ok((rows, proposed));
+        }
+        let columns = target.columns().iter().map(|field| named(target.column(&field.name), &field.name));
+        let conditions = conditions.into_iter().enumerate();
+        let items = columns.chain(conditions.map(|(at, condition)| named(condition, &holds(at)))).collect();
+        let rows = self.over_rows(rows, target.alias.clone(), None, |select| select.projection = items)?;
+        Ok((rows, proposed))
     }
 
     /// The keys whose conflicts are handled, and what to do about them.
@@ -121,8 +160,19 @@ impl Binder<'_> {
         }
     }
 
-    /// The new rows whose keys the target does not have.
-    fn new_ones(&self, rows: Plan, target: &Target, keys: &[usize], excluded: &Ident) -> Result<Plan> {
+    /// The new rows whose keys the target does not have. If conditions are `proposed`, the others come too,
+    /// with action 0.
+    fn new_ones(
+        &self,
+        rows: Plan,
+        target: &Target,
+        keys: &[usize],
+        excluded: &Ident,
+        proposed: &[Proposed],
+    ) -> Result<Plan> {
+        if !proposed.is_empty() {
+            return self.new_and_others(rows, target, keys, excluded, proposed);
+        }
         let other = Ident::with_quote('"', "entasis:other");
         let mut conditions = Vec::new();
         for &key in keys {
@@ -139,6 +189,35 @@ impl Binder<'_> {
         })
     }
 
+    /// All given rows, each with action 1 if the target does not have its keys, and with the conditions.
+    fn new_and_others(
+        &self,
+        rows: Plan,
+        target: &Target,
+        keys: &[usize],
+        excluded: &Ident,
+        proposed: &[Proposed],
+    ) -> Result<Plan> {
+        let mut joins = Vec::with_capacity(keys.len());
+        let mut is_found = Vec::with_capacity(keys.len());
+        for (at, &key) in keys.iter().enumerate() {
+            let other = Ident::with_quote('"', format!("entasis:other{at}"));
+            let on = and(key_columns(target, key)
+                .map(|name| equal(qualified(&other, name), qualified(excluded, name))));
+            let on = on.ok_or_else(|| Error::internal("a key without columns"))?;
+            is_found.push((not(is_null(qualified(&other, ROW_ID))), number(0)));
+            let found = table_factor(TARGET, table_alias(other))?;
+            joins.push(join(found, JoinOperator::LeftOuter(JoinConstraint::On(on))));
+        }
+        let columns = target.columns().iter().map(|field| (&*field.name, qualified(excluded, &field.name)));
+        let mut items = items(cast_to(null(), ROW_ID_TYPE)?, case(is_found, number(1)), columns);
+        items.extend(conditions(excluded, proposed));
+        self.over_rows(rows, table_alias(excluded.clone()), Some(target), |select| {
+            select.projection = items;
+            select.from[0].joins.extend(joins);
+        })
+    }
+
     /// The new rows, each with the action for it or for the row that has its key.
     fn new_or_found(
         &self,
@@ -148,18 +227,26 @@ impl Binder<'_> {
         excluded: &Ident,
         assigned: &[(usize, Expr)],
         condition: Option<Expr>,
+        proposed: &[Proposed],
     ) -> Result<Plan> {
         let is_new = || is_null(target.column(ROW_ID));
+        // Rows for which the condition does not hold come too, with action 0, if others are proposed.
+        let is_kept = condition.clone().filter(|_| !proposed.is_empty());
+        let if_kept = |found: Expr, otherwise: Expr| match &is_kept {
+            Some(condition) => case(vec![(Expr::Nested(Box::new(condition.clone())), found)], otherwise),
+            None => found,
+        };
         let mut columns = Vec::with_capacity(target.columns().len());
         for (i, field) in target.columns().iter().enumerate() {
             let found = match assigned.iter().find(|(column, _)| *column == i) {
-                Some((_, value)) => cast_to(value.clone(), field.ty)?,
+                Some((_, value)) => if_kept(cast_to(value.clone(), field.ty)?, target.column(&field.name)),
                 None => target.column(&field.name),
             };
             columns.push((&*field.name, case(vec![(is_new(), qualified(excluded, &field.name))], found)));
         }
-        let items =
-            items(target.column(ROW_ID), case(vec![(is_new(), number(1))], number(2)), columns.into_iter());
+        let action = case(vec![(is_new(), number(1))], if_kept(number(2), number(0)));
+        let mut items = items(target.column(ROW_ID), action, columns.into_iter());
+        items.extend(conditions(excluded, proposed));
         let on = keys.iter().flat_map(|&key| key_columns(target, key));
         let on = and(on.map(|name| equal(target.column(name), qualified(excluded, name))));
         let on = on.ok_or_else(|| Error::internal("a key without columns"))?;
@@ -167,9 +254,20 @@ impl Binder<'_> {
         self.over_rows(rows, table_alias(excluded.clone()), Some(target), |select| {
             select.projection = items;
             select.from[0].joins.push(join(found, JoinOperator::LeftOuter(JoinConstraint::On(on))));
-            select.selection = condition.map(|condition| or(is_new(), condition));
+            let filter = condition.filter(|_| proposed.is_empty());
+            select.selection = filter.map(|condition| or(is_new(), condition));
         })
     }
+}
+
+/// The name of the column of a condition on the given rows.
+fn holds(at: usize) -> String {
+    format!("entasis:proposed{at}")
+}
+
+/// The conditions on the given rows.
+fn conditions(excluded: &Ident, proposed: &[Proposed]) -> impl Iterator<Item = SelectItem> {
+    (0..proposed.len()).map(|at| named(qualified(excluded, &holds(at)), &holds(at)))
 }
 
 fn items<'t>(id: Expr, action: Expr, columns: impl Iterator<Item = (&'t str, Expr)>) -> Vec<SelectItem> {
@@ -203,7 +301,7 @@ fn conflict_key(named: &ConflictTarget, target: &Target) -> Result<usize> {
             (found, format!("({}) is not a unique key of table {}", names.join(", "), target.name))
         }
         ConflictTarget::OnConstraint(name) => {
-            let wanted = name.to_string().trim_matches('"').to_lowercase();
+            let wanted = name.to_string().trim_matches('"').to_ascii_lowercase();
             let mut keys = keys;
             (
                 keys.find(|(_, key)| key.name == wanted),

@@ -11,7 +11,7 @@
 use super::Target;
 use super::outer::for_each_outer;
 use crate::statements::binder::Binder;
-use crate::statements::bound::{Action, Change, Repeated, Statement};
+use crate::statements::bound::{Action, Change, Proposed, Repeated, Statement};
 use crate::syntax::build::{named, qualified, stored_expr};
 use crate::syntax::place::span_position;
 use crate::syntax::stored::read_columns;
@@ -144,7 +144,7 @@ impl Binder<'_> {
         for check in &target.definition.checks {
             let expr = stored_expr(&check.sql)?;
             let read = read_columns(&expr, "a CHECK constraint")?;
-            let changes = |&i: &usize| read.contains(&target.columns()[i].name.to_lowercase());
+            let changes = |&i: &usize| read.contains(&target.columns()[i].name.to_ascii_lowercase());
             if assigned.is_none_or(|assigned| assigned.iter().any(changes)) {
                 checks.push((check, expr));
             }
@@ -152,8 +152,8 @@ impl Binder<'_> {
         Ok(checks)
     }
 
-    /// The statement that applies the action in each of `rows`, which has a row id, an action, and all
-    /// columns.
+    /// The statement that applies the action in each of `rows`, which has a row id, an action, all columns,
+    /// and a BOOLEAN for each of `proposed`.
     pub(super) fn change_by_row(
         &self,
         rows: Plan,
@@ -161,10 +161,11 @@ impl Binder<'_> {
         returning: Returning,
         repeated: Repeated,
         conflicts: Vec<usize>,
+        proposed: Vec<Proposed>,
     ) -> Result<Statement> {
         let width = target.columns().len();
         let checks = self.checks(&target, None)?;
-        let finished = self.finish(rows, 2 + width, &target, checks, returning)?;
+        let finished = self.finish(rows, 2 + width + proposed.len(), &target, checks, returning)?;
         Ok(Statement::Change(Change {
             table: target.name,
             columns: (0..width).collect(),
@@ -174,6 +175,7 @@ impl Binder<'_> {
             returning: finished.returning,
             repeated,
             conflicts,
+            proposed,
         }))
     }
 
@@ -217,7 +219,7 @@ impl Binder<'_> {
 }
 
 /// `CAST((expr) AS BOOLEAN)`
-fn boolean(expr: Expr) -> Expr {
+pub(super) fn boolean(expr: Expr) -> Expr {
     Expr::Cast {
         kind: CastKind::Cast,
         expr: Box::new(Expr::Nested(Box::new(expr))),

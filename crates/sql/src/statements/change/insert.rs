@@ -51,10 +51,16 @@ impl Binder<'_> {
             multi_table_when_clauses,
             multi_table_else_clause,
         } = insert;
+        let other_words = [
+            (*replace_into, "REPLACE INTO", "write INSERT OR REPLACE INTO"),
+            (*ignore, "INSERT IGNORE", "write INSERT OR IGNORE INTO"),
+        ];
+        if let Some((_, what, hint)) = other_words.into_iter().find(|(is_written, ..)| *is_written) {
+            return Err(Error::not_supported(what).with_hint(hint));
+        }
         refuse([
             (*overwrite, "INSERT OVERWRITE"),
             (partitioned.is_some() || !after_columns.is_empty(), "PARTITION in INSERT"),
-            (*ignore || *replace_into, "REPLACE INTO and INSERT IGNORE"),
             (!assignments.is_empty(), "INSERT … SET"),
             (output.is_some(), "OUTPUT"),
             (insert_alias.is_some(), "a name for the new row"),

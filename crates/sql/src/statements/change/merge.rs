@@ -137,7 +137,7 @@ impl Binder<'_> {
             select.projection = items;
             select.selection = Some(something);
         })?;
-        self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
+        self.change_by_row(rows, target, returning, Repeated::Error, Vec::new(), Vec::new())
     }
 
     /// Refuses columns of the target in a clause for rows that it does not have.

@@ -41,7 +41,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
-use entasis_vector::{DataType, Error, Field, Result, Value};
+use entasis_vector::{DataType, Error, Field, Result, Value, name};
 use std::sync::Arc;
 
 /// The column that identifies a row of the target; UBIGINT.
@@ -201,7 +201,7 @@ impl Binder<'_> {
             ColumnDefault::Null => Ok(null()),
             ColumnDefault::Expression(sql) => stored_expr(sql),
             ColumnDefault::Identity { sequence, .. } => {
-                stored_expr(&format!("nextval('{}')", sequence.replace('\'', "''")))
+                stored_expr(&format!("nextval('{}')", name::shown(sequence).replace('\'', "''")))
             }
         }
     }
@@ -209,7 +209,7 @@ impl Binder<'_> {
     /// Binds `SELECT items FROM target AS alias`, changed by `edit`.
     pub(crate) fn over_target(&self, target: &Target, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
         let query = self.behind_with(select_from(TARGET, target.alias.clone(), edit)?);
-        let given = Given { target: Some(target.relation.clone()), rows: None };
+        let given = Given { target: Some(target.relation.clone()), ..Given::default() };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
@@ -226,6 +226,7 @@ impl Binder<'_> {
         let given = Given {
             target: target.map(|target| target.relation.clone()),
             rows: Some(Arc::new(Rows::new(rows))),
+            ..Given::default()
         };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }

@@ -78,7 +78,7 @@ impl Binder<'_> {
         let name = ObjectName::from(vec![Ident::with_quote('"', referring.table)]);
         let width = referring.rows.schema().len() - 1;
         let target =
-            self.target_of(&name, referring.table.to_lowercase(), None, referring.rows.clone(), width)?;
+            self.target_of(&name, referring.table.to_ascii_lowercase(), None, referring.rows.clone(), width)?;
         let value = |at: usize, column: usize| match consequence {
             Consequence::Deleted => Err(Error::internal("rows that are deleted get no values")),
             Consequence::Null => Ok(null()),
@@ -115,6 +115,7 @@ impl Binder<'_> {
             returning: None,
             repeated: Repeated::First,
             conflicts: Vec::new(),
+            proposed: Vec::new(),
         })
     }
 
@@ -137,7 +138,8 @@ impl Binder<'_> {
             select.from.push(TableWithJoins { relation: other, joins: Vec::new() });
             select.selection = and(referring.columns.iter().enumerate().map(pair));
         })?;
-        let given = Given { target: Some(target.relation.clone()), rows: Some(Arc::new(Rows::new(keys))) };
+        let rows = Some(Arc::new(Rows::new(keys)));
+        let given = Given { target: Some(target.relation.clone()), rows, ..Given::default() };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 }

@@ -58,6 +58,7 @@ impl Binder<'_> {
             returning: finished.returning,
             repeated: Repeated::First,
             conflicts: Vec::new(),
+            proposed: Vec::new(),
         }))
     }
 
@@ -112,6 +113,7 @@ impl Binder<'_> {
             returning: finished.returning,
             repeated: Repeated::First,
             conflicts: Vec::new(),
+            proposed: Vec::new(),
         }))
     }
 

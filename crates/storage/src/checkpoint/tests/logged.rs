@@ -247,7 +247,7 @@ fn numbers_of_a_sequence_do_not_come_twice() {
     let entry = Entry::Sequence(sequence.clone());
     logged.rename(|names| _ = names.add(entry, IfExists::Fail).unwrap(), false).unwrap();
     for number in 1..=100 {
-        assert_eq!(sequence.take().unwrap(), number);
+        assert_eq!(sequence.take().unwrap().value, number);
         let names = logged.recovered().catalog.version();
         let next = names.sequence("s").expect("it is there").next().expect("it has not ended");
         assert!((number + 1..=number + 32).contains(&next), "{next} behind {number}");

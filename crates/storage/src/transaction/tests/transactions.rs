@@ -698,3 +698,30 @@ fn rows_without_a_key_are_told_by_number_and_values() {
     );
     assert_eq!(snapshot.rows(), 33);
 }
+
+/// Going back to many savepoints costs as much for each as for few: work is counted.
+#[test]
+fn a_table_is_saved_once_for_each_savepoint() {
+    let saved = |savepoints: i64, is_written_before: bool| {
+        let table = table("t");
+        let mut own = Transaction::begin(std::slice::from_ref(&table));
+        let before = crate::transaction::SAVED.with(std::cell::Cell::get);
+        for number in 0..savepoints {
+            if is_written_before {
+                put(&mut own, &table, number, 1);
+            }
+            let mark = own.savepoint();
+            for key in 0..3 {
+                put(&mut own, &table, -1 - key, 2 * key + 1);
+                own.roll_back_to(mark);
+            }
+        }
+        let rows = own.snapshot(&table).rows();
+        assert_eq!(rows, if is_written_before { savepoints as u64 } else { 0 });
+        crate::transaction::SAVED.with(std::cell::Cell::get) - before
+    };
+    for is_written_before in [false, true] {
+        let (few, many) = (saved(50, is_written_before), saved(100, is_written_before));
+        assert!(many <= 2 * few, "{few} for 50 savepoints, {many} for 100");
+    }
+}

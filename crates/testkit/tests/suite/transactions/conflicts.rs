@@ -4,7 +4,7 @@
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Rows};
 use super::sessions::{Sessions, database, query, run};
-use entasis::{Connection, DataType, Value};
+use entasis::{Config, Connection, DataType, Database, Value};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -233,4 +233,51 @@ fn rows_that_are_updated_deleted_and_inserted_are_committed_beside_a_single_one(
 #[test]
 fn an_update_of_many_rows_is_committed_after_upkeep() {
     check_blocks_are_taken(&[UPDATE], |_| rest());
+}
+
+/// What another connection may do beside a transaction without changing a row that the transaction relies on.
+const CHANGES_NOTHING: [&str; 12] = [
+    "INSERT INTO parent VALUES (1, 'taken')",
+    "INSERT INTO parent VALUES (1, 'taken') ON CONFLICT DO NOTHING",
+    "INSERT INTO parent SELECT k, 'taken' FROM range(1, 500) r(k)",
+    "UPDATE parent SET k = 2 WHERE k = 1",
+    "UPDATE parent SET v = NULL WHERE k = 1",
+    "DELETE FROM parent WHERE k = -1",
+    "UPDATE parent SET v = 'same' WHERE k = -1",
+    "DELETE FROM parent",
+    "BEGIN; UPDATE parent SET v = 'undone'; ROLLBACK",
+    "CREATE TEMP TABLE IF NOT EXISTS own (a INTEGER); INSERT INTO own VALUES (1)",
+    "VACUUM parent",
+    "VACUUM; CHECKPOINT",
+];
+
+/// Any two of these, with upkeep in between, which moves rows: the transaction relies on all tables, and has
+/// built an index beside rows that it has changed.
+#[test]
+fn nothing_but_changed_rows_makes_a_conflict() {
+    for first in CHANGES_NOTHING {
+        for second in CHANGES_NOTHING {
+            let database = Database::in_memory(Config::default()).expect("an empty database");
+            let (own, other) = (database.connect(), database.connect());
+            let run = |sql: &str| own.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+            run("CREATE TABLE parent (k BIGINT PRIMARY KEY, v VARCHAR NOT NULL)");
+            run("CREATE TABLE child (id BIGINT PRIMARY KEY, r BIGINT REFERENCES parent, n BIGINT)");
+            run("INSERT INTO parent SELECT k, 'v' || k FROM range(1, 700) r(k)");
+            run("INSERT INTO child SELECT k, k, k FROM range(1, 700) r(k)");
+            run("DELETE FROM child WHERE id % 3 = 0");
+            other.execute("SET upkeep = 'always'").expect("a setting");
+            run("BEGIN");
+            run("UPDATE child SET n = n + 1, r = 1 + r % 600 WHERE id < 100");
+            run("INSERT INTO child VALUES (5000, 7, 1)");
+            run("CREATE INDEX by_n ON child (n)");
+            run("ALTER TABLE child ALTER COLUMN n SET DEFAULT 4");
+            for sql in [first, second] {
+                // Some of them fail.
+                let _ = other.execute(sql);
+            }
+            own.execute("COMMIT").unwrap_or_else(|error| panic!("beside {first}, {second}: {error}"));
+            let ok = own.execute("PRAGMA integrity_check").expect("a check").row_values().next();
+            assert_eq!(ok.expect("a row")[0], Value::Text("ok".into()), "beside {first}, {second}");
+        }
+    }
 }

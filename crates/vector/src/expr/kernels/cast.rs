@@ -11,7 +11,7 @@ use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
 use crate::buffer::Native;
 use crate::error::sqlstate;
 use crate::expr::calendar::{day_of, is_finite, midnight};
-use crate::expr::parse::{parse_date, parse_i64, parse_value};
+use crate::expr::parse::{parse_date, parse_i64, parse_leniently, parse_value};
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
 use crate::value::nested;
 use crate::vector::Vector;
@@ -48,10 +48,10 @@ pub fn cast(
         _ if to.is_integer() && from.is_integer() => integer_to_integer(a, from, to, lenient, rows, out),
         DataType::Varchar => to_text(a, from, rows, out),
         DataType::Date | DataType::Int64 if from == DataType::Varchar => from_text(a, to, lenient, rows, out),
-        _ => row_by_row(&[(a, from)], to, rows, out, |values| match convert(&values[0], from, to) {
-            Err(error) if lenient && error.kind() == ErrorKind::Input => Ok(Value::Null),
-            result => result,
-        }),
+        _ if lenient => {
+            row_by_row(&[(a, from)], to, rows, out, |values| convert_leniently(&values[0], from, to))
+        }
+        _ => row_by_row(&[(a, from)], to, rows, out, |values| convert(&values[0], from, to)),
     }
 }
 
@@ -315,28 +315,67 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             in_range(whole((v * pow10(scale(to)) as f64).round()), value, from, to)?
         }
         (Value::Bytes(_), Blob, Blob) => value.clone(),
-        (Value::Bytes(bytes), DataType::List(from), DataType::List(to)) => {
-            let mut list = Vec::new();
-            for element in nested::elements(bytes, *from)? {
-                nested::encode_part(&convert(&element, *from, *to)?, *to, &mut list)?;
-            }
-            nested::end_list(&mut list);
-            Value::Bytes(list.into())
-        }
-        (Value::Bytes(bytes), DataType::Struct(from), DataType::Struct(to)) => {
-            let (values, mut fields) = (nested::fields(bytes, from)?, Vec::new());
-            for field in to {
-                let mut own = from.iter().zip(&values);
-                let value = match own.find(|(own, _)| own.name.eq_ignore_ascii_case(field.name)) {
-                    Some((own, value)) => convert(value, own.ty, field.ty)?,
-                    None => Value::Null,
-                };
-                nested::encode_part(&value, field.ty, &mut fields)?;
-            }
-            Value::Bytes(fields.into())
+        (Value::Bytes(_), DataType::List(_), DataType::List(_))
+        | (Value::Bytes(_), DataType::Struct(_), DataType::Struct(_)) => {
+            return convert_parts(value, from, to, &convert);
         }
         _ => return Err(Error::input(format!("cannot cast {from} to {to}"))),
     })
+}
+
+/// A list as a list of another type, or a struct as one of other fields, which are found by name: their
+/// values by `part`.
+///
+/// # Errors
+/// Those of `part`; internal, if the value is not of the type `from`.
+pub fn convert_parts(
+    value: &Value,
+    from: DataType,
+    to: DataType,
+    part: &impl Fn(&Value, DataType, DataType) -> Result<Value>,
+) -> Result<Value> {
+    let mut out = Vec::new();
+    match (value, from, to) {
+        (Value::Bytes(bytes), DataType::List(from), DataType::List(to)) => {
+            for element in nested::elements(bytes, *from)? {
+                nested::encode_part(&part(&element, *from, *to)?, *to, &mut out)?;
+            }
+            nested::end_list(&mut out);
+        }
+        (Value::Bytes(bytes), DataType::Struct(from), DataType::Struct(to)) => {
+            let values = nested::fields(bytes, from)?;
+            for field in to {
+                let mut own = from.iter().zip(&values);
+                let value = match own.find(|(own, _)| own.name.eq_ignore_ascii_case(field.name)) {
+                    Some((own, value)) => part(value, own.ty, field.ty)?,
+                    None => Value::Null,
+                };
+                nested::encode_part(&value, field.ty, &mut out)?;
+            }
+        }
+        _ => return Err(Error::input(format!("cannot cast {from} to {to}"))),
+    }
+    Ok(Value::Bytes(out.into()))
+}
+
+/// As [`convert`], with NULL for what has no counterpart: the whole value, or only the element or field of a
+/// nested one.
+///
+/// # Errors
+/// Internal, if the value is not of the type `from`.
+pub fn convert_leniently(value: &Value, from: DataType, to: DataType) -> Result<Value> {
+    let converted = match (value, from, to) {
+        (Value::Text(text), DataType::Varchar, _) => parse_leniently(text, to, true),
+        (Value::Bytes(_), DataType::List(_), DataType::List(_))
+        | (Value::Bytes(_), DataType::Struct(_), DataType::Struct(_)) => {
+            convert_parts(value, from, to, &convert_leniently)
+        }
+        _ => convert(value, from, to),
+    };
+    match converted {
+        Err(error) if error.kind() == ErrorKind::Input => Ok(Value::Null),
+        result => result,
+    }
 }
 
 fn in_range(v: Option<i128>, value: &Value, from: DataType, to: DataType) -> Result<Value> {

@@ -3,7 +3,8 @@
 use super::{Operand, Rows, binary, operand, strict, unary};
 use crate::expr::Function;
 use crate::expr::pattern::Pattern;
-use crate::statement::{LONGEST, Meter, too_long};
+use crate::meter::Meter;
+use crate::statement::{LONGEST, too_long};
 use crate::string::INLINE_BYTES;
 use crate::types::PhysicalType;
 use crate::vector::{StringsMut, Vector};

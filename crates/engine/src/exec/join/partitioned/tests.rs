@@ -264,7 +264,7 @@ fn probe_rows_of_one_key_may_be_more_than_bytes_of_memory() {
     for kind in [JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
         let plan = inputs.join(kind, 1, true);
         let own =
-            context(64 << 10, Settings { threads: 2, join_spill: JoinSpill::Deep, ..Settings::default() });
+            context(512 << 10, Settings { threads: 2, join_spill: JoinSpill::Deep, ..Settings::default() });
         let (rows, profile) = run(&plan, &own).unwrap();
         assert!(rows == sorted(inputs.twin(kind, 1, true)), "{kind:?}\n{profile}");
         assert!(profile.contains("blocks of rows with frequent keys"), "{profile}");
