@@ -77,7 +77,7 @@ pub(crate) fn change_index(
 /// From so many rows on, rows of an index are removed together.
 const MANY: usize = 64;
 /// If more than one in so many rows of an index are looked for, all of them are read once.
-// PERF: to search for a row takes as long as to read some thirty in one pass.
+// PERF: a search reads a whole partition; the number is an estimate, and is to be measured.
 const PASS_SHARE: u64 = 32;
 
 /// The ids of rows of an index whose first `width` columns are its layout key.
