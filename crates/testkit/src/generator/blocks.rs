@@ -52,28 +52,37 @@ impl Generator {
         }
         let distinct = self.distinct();
         let (mut items, mut columns) = (Vec::new(), Vec::new());
+        let mut rows = scope.rows();
         for (i, family) in wanted.iter().enumerate() {
             let tame = self.random.chance(60);
-            let item =
-                if *family == Boolean && self.shape == Shape::Small && depth > 0 && self.random.chance(25) {
-                    self.subquery_condition(&scope)
-                } else {
-                    self.expression(*family, &scope, depth, tame)
-                };
+            let elements = if self.shape == Shape::Small && !casts && self.random.chance(5) {
+                self.unnested(*family, &scope)
+            } else {
+                None
+            };
+            let (item, wild) = match elements {
+                Some(elements) => {
+                    rows = rows.saturating_mul(6);
+                    (elements, false)
+                }
+                None if *family == Boolean
+                    && self.shape == Shape::Small
+                    && depth > 0
+                    && self.random.chance(25) =>
+                {
+                    (self.subquery_condition(&scope), !tame)
+                }
+                None => (self.expression(*family, &scope, depth, tame), !tame),
+            };
             items.push(item_of(item, i, casts.then_some(*family)));
-            columns.push(Column { name: format!("c{i}"), family: *family, wild: !tame });
+            columns.push(Column { name: format!("c{i}"), family: *family, wild });
         }
         let inputs = if distinct.is_empty() && self.is_common() {
             scope.columns().cloned().collect()
         } else {
             Vec::new()
         };
-        Block {
-            sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")),
-            columns,
-            rows: scope.rows(),
-            inputs,
-        }
+        Block { sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")), columns, rows, inputs }
     }
 
     fn distinct(&mut self) -> &'static str {
@@ -82,31 +91,46 @@ impl Generator {
 
     fn grouped(&mut self, from: &str, scope: &Scope, wanted: &[Family], casts: bool) -> Block {
         let count = if self.random.chance(80) { self.random.below(3).min(wanted.len()) } else { 0 };
-        let (mut items, mut columns, mut keys) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, family) in wanted.iter().enumerate() {
-            let (item, wild) = if i < count {
-                let tame = self.random.chance(50);
-                // Group keys are mostly plain columns.
-                let key = if self.random.chance(70) {
-                    self.leaf(*family, scope, tame)
-                } else {
-                    self.expression(*family, scope, 1, tame)
-                };
-                keys.push(key.clone());
-                (key, !tame)
-            } else if self.is_wrong() {
-                (self.leaf(*family, scope, false), true)
+        let mut chosen: Vec<(String, bool)> = Vec::new();
+        for family in &wanted[..count] {
+            let tame = self.random.chance(50);
+            // Group keys are mostly plain columns.
+            let key = if self.random.chance(70) {
+                self.leaf(*family, scope, tame)
             } else {
-                (self.aggregate(*family, scope), true)
+                self.expression(*family, scope, 1, tame)
             };
+            chosen.push((key, !tame));
+        }
+        let mut keys: Vec<String> = chosen.iter().map(|(key, _)| key.clone()).collect();
+        let group_by = self.group_by(&keys, scope);
+        // A cast turns a key into another expression.
+        if casts {
+            keys.clear();
+        }
+        let is_column = |key: &String| scope.columns().any(|column| column.name == *key);
+        let plain: Vec<String> = keys.iter().filter(|key| is_column(key)).cloned().collect();
+        let distinct = plain.len() == count && !group_by.contains('(');
+        for family in &wanted[count..] {
+            // Groups in a total order are rare, and so are lists.
+            let often = if distinct && matches!(family, Integers | Text) { 50 } else { 12 };
+            let item = if self.is_wrong() {
+                self.leaf(*family, scope, false)
+            } else if self.shape == Shape::Small && self.random.chance(often) {
+                self.over_groups(*family, &plain, distinct, scope)
+            } else {
+                self.aggregate(*family, scope)
+            };
+            chosen.push((item, true));
+        }
+        let (mut items, mut columns) = (Vec::new(), Vec::new());
+        for (i, ((item, wild), family)) in chosen.into_iter().zip(wanted).enumerate() {
             items.push(item_of(item, i, casts.then_some(*family)));
             columns.push(Column { name: format!("c{i}"), family: *family, wild });
         }
-        let mut sql = format!("SELECT {} FROM {from}{}", items.join(", "), self.group_by(&keys, scope));
+        let mut sql = format!("SELECT {} FROM {from}{group_by}", items.join(", "));
         if self.random.chance(30) {
-            // A cast turns a key into another expression.
-            let keys = if casts { &[] } else { &keys[..] };
-            sql = format!("{sql} HAVING {}", self.group_condition(keys, scope));
+            sql = format!("{sql} HAVING {}", self.group_condition(&keys, scope));
         }
         Block::closed(sql, columns, scope.rows())
     }
@@ -216,7 +240,9 @@ impl Generator {
             }
             // DuckDB has no sum of intervals.
             Interval if self.random.chance(10) => format!("sum({})", self.leaf(Interval, scope, true)),
-            Interval | Uuid | Blob => format!("max({})", self.leaf(family, scope, false)),
+            Integers | Texts if self.random.chance(60) => self.ordered_aggregate(family, scope),
+            Text if self.random.chance(15) => self.ordered_aggregate(family, scope),
+            Interval | Uuid | Blob | Struct => format!("max({})", self.leaf(family, scope, false)),
             _ => {
                 format!("{}({})", self.random.pick(&["min", "max"]), self.expression(family, scope, 1, false))
             }

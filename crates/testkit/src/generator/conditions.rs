@@ -24,7 +24,7 @@ impl Generator {
             2 => self.in_list(scope),
             3 => {
                 let family = self.family_among(
-                    &[Integer, Text, Date, Decimal, Timestamp, Instant, Interval, Float],
+                    &[Integer, Text, Date, Decimal, Timestamp, Instant, Interval, Float, Integers, Texts],
                     scope,
                 );
                 let not = self.random.pick(&["", "NOT "]);
@@ -41,7 +41,8 @@ impl Generator {
     }
 
     fn in_list(&mut self, scope: &Scope) -> String {
-        let family = self.family_among(&[Integer, Text, Date, Decimal, Float, Interval], scope);
+        let family =
+            self.family_among(&[Integer, Text, Date, Decimal, Float, Interval, Integers, Texts], scope);
         let not = self.random.pick(&["", "NOT "]);
         let mut list: Vec<String> = (0..self.random.between(1, 4)).map(|_| self.literal(family)).collect();
         if self.random.chance(15) {

@@ -70,7 +70,9 @@ impl Generator {
             Timestamp => self.timestamp(scope, depth, tame),
             Instant => self.instant(scope, depth),
             Interval => self.interval(scope),
-            Time | Uuid | Blob => self.leaf(family, scope, tame),
+            Time => self.time(scope, tame),
+            Integers | Texts | Struct => self.nested(family, scope, tame),
+            Uuid | Blob => self.leaf(family, scope, tame),
         }
     }
 
@@ -111,7 +113,7 @@ impl Generator {
     }
 
     fn integer(&mut self, scope: &Scope, depth: usize) -> String {
-        match self.random.below(11) {
+        match self.random.below(12) {
             0 => format!("length({})", self.expression(Text, scope, depth, true)),
             1..=3 => self.field(scope, depth),
             4 if self.is_common() => format!("CAST({} AS INTEGER)", self.leaf(Decimal, scope, true)),
@@ -125,7 +127,8 @@ impl Generator {
                     self.expression(Integer, scope, depth, true)
                 )
             }
-            7 => format!("abs(CAST({} AS BIGINT))", self.leaf(Integer, scope, true)),
+            7 => self.integer_within(scope),
+            8 => format!("abs(CAST({} AS BIGINT))", self.leaf(Integer, scope, true)),
             _ => {
                 let operator = *self.random.pick(&["+", "-", "*"]);
                 let (a, b) = (self.expression(Integer, scope, depth, true), self.leaf(Integer, scope, true));
@@ -156,18 +159,19 @@ impl Generator {
     fn text(&mut self, scope: &Scope, depth: usize, tame: bool) -> String {
         // The upper case of ß differs between databases.
         let cased = self.expression(Text, scope, depth, tame || self.is_common());
-        match self.random.below(10) {
+        match self.random.below(11) {
             0 => format!("upper({cased})"),
             1 => format!("lower({cased})"),
             2 => format!("substring({cased}, {}, {})", self.random.between(0, 3), self.random.between(0, 4)),
             3 => format!("CAST({} AS VARCHAR)", self.expression(Integer, scope, depth, true)),
             4 => {
-                let family = *self.random.pick(&[Date, Timestamp, Boolean]);
+                let family = *self.random.pick(&[Date, Timestamp, Boolean, Instant]);
                 format!("CAST({} AS VARCHAR)", self.leaf(family, scope, true))
             }
             5 => format!("reverse({cased})"),
             6 => format!("replace({cased}, 'a', 'xx')"),
             7 => format!("trim({cased})"),
+            8 => self.text_within(scope, tame || self.is_common()),
             _ => format!("({cased} || {})", self.leaf(Text, scope, tame)),
         }
     }

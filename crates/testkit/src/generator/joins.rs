@@ -1,8 +1,7 @@
 //! `FROM`: tables, derived tables, `VALUES`, and joins with `ON`, `USING` and `NATURAL`.
 
 use super::scope::{Column, Scope};
-use super::values::COMPUTED;
-use super::values::Family::{self, Integer, Text};
+use super::values::Family::{self, Integer, Integers, Text, Texts};
 use super::{Generator, Shape};
 
 /// The most rows in the product of all tables in a FROM: the reference visits each.
@@ -42,7 +41,30 @@ impl Generator {
                 scope = scope.beside(right);
             }
         }
+        if self.random.chance(12) {
+            return self.beside_elements(sql, scope, depth);
+        }
         (sql, scope)
+    }
+
+    /// Each row beside each element of a list of its own, if it has one.
+    fn beside_elements(&mut self, sql: String, scope: Scope, depth: usize) -> (String, Scope) {
+        let is_list =
+            |column: &&Column| column.name.contains('.') && matches!(column.family, Integers | Texts);
+        let lists: Vec<Column> = scope.columns().filter(is_list).cloned().collect();
+        if lists.is_empty() {
+            return (sql, scope);
+        }
+        let list = self.random.pick(&lists).clone();
+        let (alias, name) = (self.name("r"), self.name("e"));
+        let family = if list.family == Integers { Integer } else { Text };
+        let column = Column { name: name.clone(), family, wild: list.wild };
+        let elements = Scope::of(&alias, vec![column], 6);
+        if scope.rows_beside(&elements) > if depth > 1 { MOST_ROWS } else { MOST_INNER_ROWS } {
+            return (sql, scope);
+        }
+        let join = *self.random.pick(&[" CROSS JOIN", ","]);
+        (format!("{sql}{join} unnest({}) {alias}({name})", list.name), scope.beside(elements))
     }
 
     /// One or two of `names`, in any order.
@@ -80,7 +102,10 @@ impl Generator {
         if !large && choice >= 94 {
             return self.values(&alias);
         }
-        if !large && choice >= 76 {
+        if !large && choice >= 90 {
+            return self.counted(&alias);
+        }
+        if !large && choice >= 74 {
             return self.renamed(&alias);
         }
         let table = self.random.pick(&self.tables).clone();
@@ -113,7 +138,7 @@ impl Generator {
         let mut rows = vec![Vec::new(); count];
         let mut columns = Vec::new();
         for i in 0..self.random.between(1, 3) {
-            let family = *self.random.pick(COMPUTED);
+            let family = self.computed();
             let narrower = self.narrower(family);
             // A single row determines its own type.
             let mix = if count > 1 { self.random.below(4) } else { 3 };
@@ -214,7 +239,7 @@ impl Generator {
         if self.random.chance(85) && !families.is_empty() {
             *self.random.pick(&families)
         } else {
-            *self.random.pick(COMPUTED)
+            self.computed()
         }
     }
 }

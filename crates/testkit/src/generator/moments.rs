@@ -50,17 +50,31 @@ impl Generator {
         }
     }
 
+    pub(super) fn time(&mut self, scope: &Scope, tame: bool) -> String {
+        match self.random.below(3) {
+            0 => format!("CAST({} AS TIME)", self.leaf(Timestamp, scope, true)),
+            1 => format!("CAST({} AS TIME)", self.leaf(Instant, scope, true)),
+            _ => self.leaf(Time, scope, tame),
+        }
+    }
+
     pub(super) fn instant(&mut self, scope: &Scope, depth: usize) -> String {
-        match self.random.below(5) {
+        match self.random.below(8) {
             0 | 1 => {
                 let zone = self.random.pick(ZONES);
                 format!("({} AT TIME ZONE '{zone}')", self.expression(Timestamp, scope, depth, true))
             }
             2 => {
-                let part = self.random.pick(&["hour", "day", "month", "week"]);
+                let part = self.random.pick(&["hour", "day", "month", "week", "quarter", "year"]);
                 format!("date_trunc('{part}', {})", self.leaf(Instant, scope, true))
             }
             3 => format!("CAST({} AS TIMESTAMPTZ)", self.leaf(Timestamp, scope, true)),
+            4 => format!("CAST({} AS TIMESTAMPTZ)", self.leaf(Date, scope, true)),
+            // A text with or without a zone.
+            5 => {
+                let family = *self.random.pick(&[Timestamp, Instant]);
+                format!("CAST(CAST({} AS VARCHAR) AS TIMESTAMPTZ)", self.leaf(family, scope, true))
+            }
             _ => {
                 let span = self.span(scope);
                 format!("({} {span})", self.leaf(Instant, scope, true))
@@ -80,12 +94,16 @@ impl Generator {
     }
 
     pub(super) fn interval(&mut self, scope: &Scope) -> String {
-        match self.random.below(6) {
+        match self.random.below(7) {
+            6 => {
+                let (a, b) = (self.leaf(Instant, scope, true), self.leaf(Instant, scope, true));
+                format!("age({a}, {b})")
+            }
             0 => format!("(- {})", self.leaf(Interval, scope, true)),
             1 => format!("({} * {})", self.leaf(Interval, scope, true), self.random.between(-2, 3)),
             2 | 3 => {
-                let moments = [Timestamp, Instant];
-                let (a, b) = (*self.random.pick(&moments), *self.random.pick(&moments));
+                let a = *self.random.pick(&[Timestamp, Instant]);
+                let b = *self.random.pick(&[Timestamp, Instant, Date]);
                 format!("({} - {})", self.leaf(a, scope, true), self.leaf(b, scope, true))
             }
             _ => {
@@ -102,7 +120,14 @@ impl Generator {
     /// A field of a date, a timestamp, an instant or an interval.
     pub(super) fn field(&mut self, scope: &Scope, depth: usize) -> String {
         let of_day: &[&str] = &["year", "month", "day", "doy", "dow", "isodow", "quarter", "week", "decade"];
-        let (parts, value): (&[&str], String) = match self.random.below(5) {
+        let of_zone: &[&str] = &["timezone", "timezone_hour", "timezone_minute"];
+        if self.random.chance(10) {
+            let instant = self.leaf(Instant, scope, true);
+            return format!("(CAST(extract(epoch FROM date_trunc('second', {instant})) AS BIGINT) % 86400)");
+        }
+        let (parts, value): (&[&str], String) = match self.random.below(7) {
+            5 => (of_zone, self.leaf(Instant, scope, true)),
+            6 => (of_day, self.expression(Instant, scope, depth, true)),
             0 => (of_day, self.expression(Date, scope, depth, true)),
             1 => (of_day, self.leaf(Timestamp, scope, true)),
             2 => (&["hour", "minute", "year"], self.expression(Timestamp, scope, depth, true)),

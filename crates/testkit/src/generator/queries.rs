@@ -1,7 +1,7 @@
 //! Whole queries: set operations, `WITH`, `ORDER BY`, `LIMIT`.
 
 use super::scope::{Block, Column, Table};
-use super::values::{COMPUTED, Family};
+use super::values::Family;
 use super::{Generator, Query, Shape};
 
 const NULLS: [&str; 2] = [" NULLS FIRST", " NULLS LAST"];
@@ -9,7 +9,11 @@ const NULLS: [&str; 2] = [" NULLS FIRST", " NULLS LAST"];
 impl Generator {
     /// A query over the tables.
     pub(super) fn query(&mut self) -> Query {
-        let block = if self.shape == Shape::Large { self.block(None, 2) } else { self.query_expression() };
+        let mut block =
+            if self.shape == Shape::Large { self.block(None, 2) } else { self.query_expression() };
+        while self.is_unbound(&block.sql) {
+            block = self.query_expression();
+        }
         if !self.random.chance(40) {
             return Query { sql: block.sql, ordered: false };
         }
@@ -65,8 +69,7 @@ impl Generator {
     /// `UNION`, `INTERSECT`, `EXCEPT` of two or three blocks; one of the first two may be a row of literals,
     /// whose types are determined by the other.
     pub(super) fn set_operation(&mut self) -> Block {
-        let families: Vec<Family> =
-            (0..self.random.between(1, 3)).map(|_| *self.random.pick(COMPUTED)).collect();
+        let families: Vec<Family> = (0..self.random.between(1, 3)).map(|_| self.computed()).collect();
         let literals = if self.random.chance(30) { Some(self.random.below(2)) } else { None };
         let (mut sql, mut rows) = self.arm(&families, literals == Some(0));
         for arm in 1..=self.random.between(1, 2) as usize {

@@ -1,7 +1,6 @@
 //! Subqueries in conditions, correlated half of the time: `EXISTS`, `IN`, `ANY`, `ALL`, rows, scalars.
 
 use super::scope::Scope;
-use super::values::COMPUTED;
 use super::values::Family::{self, *};
 use super::{Generator, Shape};
 
@@ -23,17 +22,18 @@ impl Generator {
     /// A condition with a subquery.
     pub(super) fn subquery_condition(&mut self, scope: &Scope) -> String {
         let not = *self.random.pick(&["", "NOT "]);
-        let families = [Integer, Text, Date, Decimal, Timestamp, Instant, Interval];
-        match self.random.below(8) {
+        let families = [Integer, Text, Date, Decimal, Timestamp, Instant, Interval, Integers, Texts];
+        match self.random.below(9) {
             0 | 1 => {
-                let family = *self.random.pick(COMPUTED);
+                let family = self.computed();
                 format!("{not}EXISTS ({})", self.subquery(scope, &[family]))
             }
             2 | 3 => {
                 let family = self.family_among(&families, scope);
                 format!("{} {not}IN ({})", self.leaf(family, scope, false), self.subquery(scope, &[family]))
             }
-            4 => {
+            4 => self.condition_on_elements(scope),
+            5 => {
                 let row = [self.family_among(&families, scope), self.family_among(&families, scope)];
                 let (a, b) = (self.leaf(row[0], scope, false), self.leaf(row[1], scope, false));
                 format!("({a}, {b}) {not}IN ({})", self.subquery(scope, &row))

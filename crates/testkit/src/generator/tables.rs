@@ -2,7 +2,7 @@
 
 use super::scope::{Column, Table};
 use super::values::Family::{Integer, Text};
-use super::values::{ColumnType, KEYS, TYPES};
+use super::values::{ColumnType, INSTANT, KEYS, TYPES};
 use super::{Generator, Shape};
 
 /// A column to fill.
@@ -17,19 +17,21 @@ impl Generator {
     /// The statements that create and fill all tables.
     pub(super) fn setup(&mut self) -> Vec<String> {
         let mut statements = Vec::new();
-        if self.is_common() && self.random.chance(50) {
-            let zone = *self.random.pick(super::moments::ZONES);
-            statements.push(format!("SET TimeZone = '{zone}'"));
-        }
+        let zoned = self.random.chance(60);
         let count = if self.shape == Shape::Large { 1 } else { 3 };
         for t in 0..count {
-            self.table(format!("t{t}"), &mut statements);
+            // What a table was filled with is read in another zone.
+            if zoned && (t == 0 || self.random.chance(15)) {
+                let zone = *self.random.pick(super::moments::ZONES);
+                statements.push(format!("SET TimeZone = '{zone}'"));
+            }
+            self.table(format!("t{t}"), zoned, &mut statements);
         }
         statements
     }
 
-    fn table(&mut self, name: String, statements: &mut Vec<String>) {
-        let columns = self.columns();
+    fn table(&mut self, name: String, zoned: bool, statements: &mut Vec<String>) {
+        let columns = self.columns(zoned);
         let declared: Vec<String> =
             columns.iter().map(|own| format!("{} {}", own.column.name, own.ty.name)).collect();
         statements.push(format!("CREATE TABLE {name} ({}){}", declared.join(", "), self.layout()));
@@ -60,12 +62,15 @@ impl Generator {
         });
     }
 
-    fn columns(&mut self) -> Vec<Filled> {
+    fn columns(&mut self, zoned: bool) -> Vec<Filled> {
         let known: Vec<ColumnType> =
             TYPES.iter().filter(|ty| ty.common || !self.is_common()).copied().collect();
         let mut types = KEYS.to_vec();
         for _ in 0..self.random.between(2, 5) {
             types.push(*self.random.pick(&known));
+        }
+        if zoned && self.random.chance(60) {
+            types.push(INSTANT);
         }
         let mut columns = Vec::new();
         for (i, ty) in types.into_iter().enumerate() {

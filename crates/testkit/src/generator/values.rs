@@ -18,6 +18,12 @@ pub(super) enum Family {
     Interval,
     Uuid,
     Blob,
+    /// A list of integers.
+    Integers,
+    /// A list of texts.
+    Texts,
+    /// A struct of an integer, a text and a list of integers.
+    Struct,
 }
 
 use Family::*;
@@ -42,6 +48,9 @@ const fn own(name: &'static str, family: Family) -> ColumnType {
 /// The types of the first columns of every table, which are good join keys.
 pub(super) const KEYS: [ColumnType; 2] = [common("INTEGER", Integer), common("VARCHAR", Text)];
 
+/// The type of instants, which sessions with a time zone have more often.
+pub(super) const INSTANT: ColumnType = common("TIMESTAMPTZ", Instant);
+
 /// The types of all other columns.
 pub(super) const TYPES: &[ColumnType] = &[
     common("INTEGER", Integer),
@@ -61,18 +70,24 @@ pub(super) const TYPES: &[ColumnType] = &[
     common("DECIMAL(18,4)", Decimal),
     common("DECIMAL(30,3)", Decimal),
     common("TIMESTAMP", Timestamp),
-    common("TIMESTAMPTZ", Instant),
+    INSTANT,
     common("TIME", Time),
     common("INTERVAL", Interval),
+    common("INTEGER[]", Integers),
+    common("TEXT[]", Texts),
+    own(STRUCT, Struct),
     own("UUID", Uuid),
     own("BLOB", Blob),
 ];
 
-/// The families that queries compute with.
+/// The families that queries compute with, but for structs, which not all databases have.
 pub(super) const COMPUTED: &[Family] = &[
     Boolean, Integer, Integer, Integer, Integer, Float, Decimal, Text, Text, Text, Date, Timestamp, Instant,
-    Interval,
+    Interval, Integers, Texts,
 ];
+
+/// The type of structs.
+const STRUCT: &str = "STRUCT(a INTEGER, b VARCHAR, l INTEGER[])";
 
 impl Family {
     /// Families whose values are converted to this one when they occur together.
@@ -101,7 +116,15 @@ impl Family {
             Interval => "INTERVAL",
             Uuid => "UUID",
             Blob => "BLOB",
+            Integers => "INTEGER[]",
+            Texts => "TEXT[]",
+            Struct => STRUCT,
         }
+    }
+
+    /// True for lists and structs.
+    pub(super) fn is_nested(self) -> bool {
+        matches!(self, Integers | Texts | Struct)
     }
 }
 
@@ -180,10 +203,20 @@ impl Generator {
         if narrower.is_empty() { family } else { *self.random.pick(narrower) }
     }
 
+    /// A family to compute with.
+    pub(super) fn computed(&mut self) -> Family {
+        // PostgreSQL does not read statements with structs.
+        let rarely = if self.is_common() { 150 } else { 40 };
+        if self.random.below(rarely) == 0 { Struct } else { *self.random.pick(COMPUTED) }
+    }
+
     /// A typed value of `family`.
     pub(super) fn literal(&mut self, family: Family) -> String {
         if family == Interval && self.random.chance(35) {
             return self.random.pick(FORMS).to_string();
+        }
+        if family.is_nested() {
+            return self.nested_literal(family);
         }
         let text = self.text_of(family);
         match family {
@@ -192,13 +225,19 @@ impl Generator {
             Date | Timestamp | Instant | Time | Interval => format!("{} '{text}'", family.common_type()),
             Float => format!("CAST({text} AS {})", family.common_type()),
             Uuid | Blob => format!("CAST('{text}' AS {})", family.common_type()),
+            Integers | Texts | Struct => unreachable!("they have literals of their own"),
         }
     }
 
     /// A value of `family`, as a text that gets its type from its context. Only other databases can check
     /// which type that is: the reference is given the type.
     pub(super) fn untyped(&mut self, family: Family) -> String {
-        if self.is_common() { format!("'{}'", self.text_of(family)) } else { self.literal(family) }
+        // The texts of lists differ.
+        if self.is_common() && !family.is_nested() {
+            format!("'{}'", self.text_of(family))
+        } else {
+            self.literal(family)
+        }
     }
 
     fn text_of(&mut self, family: Family) -> String {
@@ -222,6 +261,7 @@ impl Generator {
             Interval => self.random.pick(INTERVALS).to_string(),
             Uuid => format!("00000000-0000-0000-0000-00000000000{}", self.random.between(0, 3)),
             Blob => self.random.pick(&["a", "b", "ab"]).to_string(),
+            Integers | Texts | Struct => unreachable!("they have no common text"),
         }
     }
 
@@ -231,7 +271,11 @@ impl Generator {
             return "NULL".to_string();
         }
         if wild && self.random.chance(40) {
-            return self.extreme(ty.name);
+            return if ty.family.is_nested() {
+                self.nested_extreme(ty.family)
+            } else {
+                self.extreme(ty.name)
+            };
         }
         match ty.family {
             Integer if ty.name.starts_with('U') => self.random.between(0, 7).to_string(),

@@ -65,7 +65,7 @@ impl Generator {
     }
 
     /// An order by all columns, if rows that tie in it are identical: equal intervals may differ.
-    fn total_order(&mut self, scope: &Scope) -> Option<String> {
+    pub(super) fn total_order(&mut self, scope: &Scope) -> Option<String> {
         let columns: Vec<Column> =
             scope.columns().filter(|column| column.name.contains('.')).cloned().collect();
         let is_total = scope.shown().len() <= columns.len()
@@ -90,6 +90,10 @@ impl Generator {
         }
         let value = self.leaf(family, scope, false);
         let call = match self.random.below(6) {
+            0..=2 if matches!(family, Integers | Texts) => {
+                format!("array_agg({})", self.element(family, scope, false))
+            }
+            0 if family == Text => format!("string_agg({value}, ', ')"),
             0 | 1 => {
                 let function = *self.random.pick(&["lag", "lead"]);
                 return match self.random.below(3) {
@@ -141,7 +145,7 @@ impl Generator {
     }
 
     /// A frame; `offsets`: it may begin or end a number of rows, groups or values away.
-    fn frame(&mut self, unit: &str, offsets: bool) -> String {
+    pub(super) fn frame(&mut self, unit: &str, offsets: bool) -> String {
         let mut bounds = vec![(0, "UNBOUNDED PRECEDING".to_string()), (2, "CURRENT ROW".to_string())];
         if offsets {
             bounds.push((1, format!("{} PRECEDING", self.random.below(4))));
@@ -180,7 +184,7 @@ impl Generator {
             Boolean => {
                 format!("{}({})", self.random.pick(&["bool_and", "bool_or"]), self.leaf(Boolean, scope, true))
             }
-            Interval | Uuid | Blob => format!("max({})", self.leaf(family, scope, false)),
+            Interval | Uuid | Blob | Struct => format!("max({})", self.leaf(family, scope, false)),
             _ => format!("{}({})", self.random.pick(&["min", "max"]), self.leaf(family, scope, false)),
         };
         if self.random.chance(20) {
