@@ -199,8 +199,10 @@ fn number(of: &impl Hash) -> u64 {
 /// A date part by any of its names.
 pub(crate) fn date_part(name: &str) -> Option<DatePart> {
     let name = name.to_ascii_lowercase();
-    if name == "ms" {
-        return Some(DatePart::Millisecond);
+    match &*name {
+        "ms" => return Some(DatePart::Millisecond),
+        "s" => return Some(DatePart::Second),
+        _ => {}
     }
     Some(match name.trim_end_matches('s') {
         "millennium" | "millenium" | "millennia" | "mil" => DatePart::Millennium,
@@ -219,7 +221,7 @@ pub(crate) fn date_part(name: &str) -> Option<DatePart> {
         "doy" | "dayofyear" => DatePart::DayOfYear,
         "hour" | "hr" | "h" => DatePart::Hour,
         "minute" | "min" | "m" => DatePart::Minute,
-        "second" | "sec" | "" => DatePart::Second,
+        "second" | "sec" => DatePart::Second,
         "millisecond" | "msec" => DatePart::Millisecond,
         "microsecond" | "u" | "usec" => DatePart::Microsecond,
         "epoch" => DatePart::Epoch,

@@ -164,7 +164,9 @@ impl Number {
                 let text = format!("{text:0>width$}", width = behind + 1);
                 Some((value < 0, text))
             }
-            Number::Float(value) if !value.is_finite() => None,
+            Number::Float(value) if value.is_nan() => None,
+            // More digits than any pattern has.
+            Number::Float(value) if value.is_infinite() => Some((value < 0.0, "9".repeat(1001 + behind))),
             Number::Float(value) => {
                 let before = if value.abs() < 1.0 { 1 } else { value.abs().log10().floor() as usize + 1 };
                 let exact = FLOAT_DIGITS.saturating_sub(before).min(behind + shift);
@@ -206,12 +208,7 @@ pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Res
         return write_exponent(number, &pattern, out);
     }
     let Some((negative, digits)) = number.digits(pattern.behind, pattern.shift) else {
-        out.text(&" ".repeat(usize::from(!pattern.bare)));
-        (0..pattern.before).for_each(|_| out.char('#'));
-        if pattern.behind > 0 {
-            out.char('.');
-            (0..pattern.behind).for_each(|_| out.char('#'));
-        }
+        write_nan(&pattern, out);
         return Ok(());
     };
     let (whole, fraction) = digits.split_at(digits.len() - pattern.behind);
@@ -219,6 +216,14 @@ pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Res
     let overflow = whole.len() > pattern.before;
     fill(&pattern, negative, whole, fraction, overflow, out);
     Ok(())
+}
+
+/// `NaN` in the places before the point and that of the sign, if there are enough.
+fn write_nan(pattern: &Pattern, out: &mut Writer<'_>) {
+    let places = pattern.parts.iter().take_while(|part| **part != Part::Point);
+    let width = places.filter(|part| matches!(part, Part::Nine | Part::Zero | Part::Comma)).count();
+    let text = if pattern.before < 3 { "#".repeat(pattern.before) } else { "NaN".to_owned() };
+    out.text(&if pattern.bare { text } else { format!("{text:>width$}", width = width + 1) });
 }
 
 /// Fills the places with the digits.

@@ -273,7 +273,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "x",
         "DOUBLE",
         "cotangent",
-        partial!("cot", |x| x.is_finite() && x != 0.0, |x| 1.0 / x.tan()),
+        partial!("cot", f64::is_finite, |x| 1.0 / x.tan()),
         &[("round(cot(1), 6)", "0.642093")],
     ),
     define(
@@ -342,7 +342,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "x",
         "DOUBLE",
         "tangent of degrees",
-        partial!("tand", f64::is_finite, |x| of_degrees(x, f64::tan)),
+        partial!("tand", f64::is_finite, tangent_of_degrees),
         &[("tand(45)", "1.0")],
     ),
     define(
@@ -374,7 +374,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "x",
         "DOUBLE",
         "cotangent of degrees",
-        partial!("cotd", |x| x.is_finite() && x % 180.0 != 0.0, |x| 1.0 / of_degrees(x, f64::tan)),
+        partial!("cotd", f64::is_finite, |x| 1.0 / tangent_of_degrees(x)),
         &[("cotd(45)", "1.0")],
     ),
     define(
@@ -716,6 +716,18 @@ fn of_degrees(x: f64, f: fn(f64) -> f64) -> f64 {
     let y = f((x % 360.0).to_radians());
     let halves = (y * 2.0).round() / 2.0;
     if x % 15.0 == 0.0 && (y - halves).abs() < 1e-12 { halves } else { y }
+}
+
+/// The tangent of an angle in degrees; infinite at right angles.
+fn tangent_of_degrees(x: f64) -> f64 {
+    let angle = x % 360.0;
+    if angle == 90.0 || angle == -270.0 {
+        f64::INFINITY
+    } else if angle == -90.0 || angle == 270.0 {
+        f64::NEG_INFINITY
+    } else {
+        of_degrees(x, f64::tan)
+    }
 }
 
 fn to_degrees(x: f64) -> f64 {

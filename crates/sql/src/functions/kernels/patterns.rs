@@ -262,7 +262,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
 ];
 
 fn like(row: &Row<'_>, case_insensitive: bool) -> Result<bool> {
-    let pattern = Pattern::new(row.text(1), row.text(2).chars().next(), case_insensitive)?;
+    let mut escape = row.text(2).chars();
+    let (first, None) = (escape.next(), escape.next()) else {
+        return Err(Error::input("an escape is one character, or none"));
+    };
+    let pattern = Pattern::new(row.text(1), first, case_insensitive)?;
     Ok(pattern.matches(row.bytes(0)))
 }
 
@@ -556,8 +560,12 @@ fn substr(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 }
 
 fn place(row: &Row<'_>) -> Result<Option<i64>> {
+    let behind = whole_or(row, 4, 0);
+    if !(0..=1).contains(&behind) {
+        return Err(Error::input("regexp_instr: behind is 0 or 1"));
+    }
     let found = nth(row, flags_of(row, 5), whole_or(row, 6, 0))?;
-    let at = found.map(|range| if whole_or(row, 4, 0) == 1 { range.end } else { range.start });
+    let at = found.map(|range| if behind == 1 { range.end } else { range.start });
     Ok(Some(at.map_or(0, |at| row.text(0)[..at].chars().count() as i64 + 1)))
 }
 

@@ -71,6 +71,13 @@ fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_
             };
             (number < 0, if spec.alternate { prefix } else { "" }, text, true)
         }
+        // Integers beyond 2^53 are no floats.
+        Some('f' | 'F') if ty.is_integer() && whole(&value, ty).is_some() => {
+            let number = whole(&value, ty).unwrap_or(0);
+            let (magnitude, precision) = (number.unsigned_abs(), spec.precision.unwrap_or(6));
+            let point = if precision > 0 { "." } else { "" };
+            (number < 0, "", format!("{magnitude}{point}{}", "0".repeat(precision)), true)
+        }
         Some(kind @ ('f' | 'F' | 'e' | 'E' | 'g' | 'G' | '%')) => {
             let number = float(&value, ty).ok_or_else(|| wrong(kind))?;
             (number.is_sign_negative() && !number.is_nan(), "", float_text(number.abs(), kind, spec), true)
