@@ -70,6 +70,9 @@ class Entasis:
             columns = [_plain_column(column) for column in cursor.arrow().columns]
             return Answer([tuple(row) for row in zip(*columns)])
         except self.module.Error as error:
+            # Arrow has no such interval; Entasis and Python have.
+            if "too long for Arrow" in str(error):
+                return Answer()
             return Answer(error=f"{type(error).__name__}: {error}")
         except (ValueError, OverflowError):
             return Answer()
@@ -140,6 +143,8 @@ class PostgreSQL:
         except self.module.Error as error:
             # The driver cannot represent the value; this is not an error of the server.
             return Answer() if error.sqlstate is None else Answer(error=str(error))
+        except (ValueError, OverflowError):
+            return Answer()
 
     def stop(self) -> None:
         self.connection.close()

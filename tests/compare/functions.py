@@ -69,6 +69,17 @@ def split(call: str) -> tuple[str, list[str]] | None:
     return found[1], [part.strip() for part in parts if part.strip()]
 
 
+def portable(call: str) -> str:
+    """The call with lists as PostgreSQL writes them, too: `ARRAY[1, 2]`."""
+    out, quoted = "", False
+    for character in call:
+        quoted ^= character == "'"
+        if character == "[" and not quoted and re.search(r"(^|[^\w\])'])\s*$", out):
+            out += "ARRAY"
+        out += character
+    return out
+
+
 def entries() -> Iterator[tuple[str, list[str], list[str]]]:
     """Sections, names and example calls of the page."""
     section = ""
@@ -113,7 +124,7 @@ def main() -> int:
         print(f"-- seed {seed}\n-- setup\nSET TimeZone = '{zone}';")
         seen = set()
         for section, names, examples in entries():
-            for query in queries(section, names, examples):
+            for query in map(portable, queries(section, names, examples)):
                 dated = re.search(r"DATE|TIME", query) is not None
                 wanted = not only or any(word in query for word in only)
                 if query in seen or "\n" in query or not wanted or (zone != "UTC" and not dated):

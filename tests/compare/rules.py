@@ -56,12 +56,14 @@ def statement(pattern: str) -> Callable[[str, Answers], bool]:
     return lambda sql, _: bool(text.search(sql))
 
 
+#: Calls that `functions.py` prints: the generator's select lists have names, or are all columns.
+CALL = r"^SELECT (?!.* AS c0\b)(?!.*\* FROM )"
 #: What DuckDB says of a function or form of arguments that it does not have.
 LACKS_IN_DUCKDB = r"does not exist|No function matches|Could not choose a best candidate|syntax error|not implemented"
 #: The same of PostgreSQL.
 LACKS_IN_POSTGRES = (
     r"function .* does not exist|type .* does not exist|syntax error|operator does not exist|is not unique|cannot cast|"
-    r"could not determine|not recognized|does not exist"
+    r"could not determine|cannot determine|not recognized|does not exist"
 )
 
 
@@ -71,6 +73,12 @@ def refused_where_null(sql: str, answers: Answers) -> bool:
     others = [answer for name, answer in answers.items() if name != "Entasis" and answer is not None]
     null = any(answer.rows == [(None,)] for answer in others)
     return own is not None and own.error is not None and null
+
+
+def null_for_null(sql: str, answers: Answers) -> bool:
+    """Matches a call with NULL among its arguments for which Entasis gives NULL."""
+    own = answers.get("Entasis")
+    return re.search(r"\bNULL\b", sql) is not None and own is not None and own.rows == [(None,)]
 
 
 RULES = [
@@ -104,16 +112,53 @@ RULES = [
         "DuckDB",
     ),
     Rule("ALL over an aggregate", Kind.LEFT_OUT, statement(r"ALL \(\(SELECT .*UNION ALL \(SELECT (max|min|count)"), "DuckDB"),
+    Rule("structs", Kind.LEFT_OUT, error("PostgreSQL", r"syntax error", r"\{'a': |STRUCT\("), "PostgreSQL"),
+    Rule("structs", Kind.OWN, error("Entasis", r"must appear in GROUP BY", r"^WITH .*\{'a': ")),
+    Rule(
+        "structs",
+        Kind.OWN,
+        statement(
+            r"^(?=.*\{'a': )(?=.*(SELECT (DISTINCT )?\* FROM .*(USING|NATURAL)|(UNION|EXCEPT|INTERSECT).*'[^']*' AS c\d|"
+            r"'[^']*' AS c\d.*(UNION|EXCEPT|INTERSECT)))"
+        ),
+    ),
+    Rule("lists between", Kind.LEFT_OUT, error("DuckDB", r"Invalid type for BETWEEN"), "DuckDB"),
+    Rule("times of instants", Kind.LEFT_OUT, error("DuckDB", r"TIMESTAMP WITH TIME ZONE -> TIME\)"), "DuckDB"),
+    Rule("copies of subqueries", Kind.LEFT_OUT, error("DuckDB", r"Cannot copy BoundSubqueryExpression"), "DuckDB"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),
     # ---- functions of the page
-    Rule("functions that DuckDB lacks", Kind.LEFT_OUT, error("DuckDB", LACKS_IN_DUCKDB), "DuckDB"),
-    Rule("functions that PostgreSQL lacks", Kind.LEFT_OUT, error("PostgreSQL", LACKS_IN_POSTGRES), "PostgreSQL"),
-    Rule("types of literals", Kind.OWN, statement(r"typeof\(|bit_count\(")),
+    Rule("functions that DuckDB lacks", Kind.LEFT_OUT, error("DuckDB", LACKS_IN_DUCKDB, CALL), "DuckDB"),
+    Rule("functions that PostgreSQL lacks", Kind.LEFT_OUT, error("PostgreSQL", LACKS_IN_POSTGRES, CALL), "PostgreSQL"),
+    Rule("types of literals", Kind.OWN, statement(r"SELECT (typeof|bit_count|add|multiply|to_hex|list_resize)\(")),
+    Rule("types of literals", Kind.AS_DUCKDB, statement(r"SELECT (lcm|overlay)\(.*2147483647")),
+    Rule("lengths of any size", Kind.OWN, statement(r"SELECT (substring|left)\(.*9223372036854775807")),
+    Rule("results beyond DOUBLE", Kind.AS_DUCKDB, statement(r"SELECT (exp|power|pow)\(")),
+    Rule("logarithms of zero", Kind.OWN, error("Entasis", r"log2\(.*\) is not defined")),
+    Rule("booleans in texts", Kind.AS_DUCKDB, statement(r"SELECT concat\(.*true\)")),
+    Rule("zero characters", Kind.AS_DUCKDB, statement(r"SELECT chr\(0\)")),
+    Rule("matches as a condition", Kind.AS_DUCKDB, statement(r"SELECT regexp_matches\(")),
+    Rule("groups that a pattern lacks", Kind.OWN, error("Entasis", r"no such group")),
+    Rule("texts of patterns", Kind.OWN, statement(r"SELECT similar_to_escape\(")),
+    Rule("bytes of texts", Kind.OWN, statement(r"SELECT (base64|decode|get_bit|set_bit)\('")),
+    Rule("fields of infinity", Kind.AS_DUCKDB, statement(r"SELECT date_part\('isoyear', DATE 'infinity'\)")),
+    Rule("beginnings of dates", Kind.OWN, statement(r"SELECT date_trunc\('\w+', DATE ")),
+    Rule("whole milliseconds", Kind.OWN, statement(r"SELECT epoch_ms\(TIMESTAMP '.*\.\d{4,}'\)")),
+    Rule("overflow of intervals", Kind.OWN, error("Entasis", r"interval is out of range", r"make_interval\(")),
+    Rule("numbers as time zones", Kind.AS_DUCKDB, statement(r"SELECT timezone\('\d+'")),
+    Rule("steps of zero", Kind.OWN, error("Entasis", r"step of a list's slice is not zero")),
+    Rule("splitting by nothing", Kind.AS_DUCKDB, statement(r"SELECT string_to_array\(('', |.*, ''\))")),
+    Rule("series as lists", Kind.AS_DUCKDB, statement(r"^SELECT generate_series\(")),
+    Rule("empty formats", Kind.OWN, statement(r"SELECT (to_char|strftime|try_strptime)\(.*, '%?'\)")),
+    Rule("numbers by patterns", Kind.OWN, statement(r"SELECT to_char\((1e300::DOUBLE PRECISION, |1234\.5, 'a b')")),
+    Rule("precision of integers", Kind.OWN, statement(r"SELECT format\('\{0:>4\}\|\{1:\.2f\}'")),
+    Rule("NULL among arguments", Kind.OWN, null_for_null),
+    Rule("NULL among arguments", Kind.AS_DUCKDB, null_for_null),
     Rule("case of ß", Kind.OWN, statement(r"(upper|ucase|initcap)\(.*ß")),
     Rule("characters, not bytes", Kind.OWN, statement(r"(levenshtein|editdist3)\(.*[ß日]")),
-    Rule("order of distinct elements", Kind.OWN, statement(r"(list|array)_distinct\(")),
+    Rule("order of distinct elements", Kind.OWN, statement(r"(list|array)_(distinct|intersect)\(")),
     Rule("formats of PostgreSQL", Kind.OWN, statement(r"format\('%I = %L'")),
+    Rule("formats of PostgreSQL", Kind.AS_DUCKDB, statement(r"format\('%', ")),
     Rule("padding of infinity", Kind.OWN, statement(r"printf\('%s is %05\.1f'")),
     Rule("refused rather than NULL", Kind.OWN, refused_where_null),
 ]

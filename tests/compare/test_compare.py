@@ -93,6 +93,9 @@ def test_functions_of_the_page_are_called():
     assert len(page) > 300
     assert functions.split("f('a, b', [1, 2], g(x, y))") == ("f", ["'a, b'", "[1, 2]", "g(x, y)"])
     assert functions.split("f(1) + g(2)") is None
+    assert functions.portable("f([1, [2]]::INTEGER[], x[1], '[', {'a': []})") == (
+        "f(ARRAY[1, ARRAY[2]]::INTEGER[], x[1], '[', {'a': ARRAY[]})"
+    )
     found = [query for entry in page for query in functions.queries(*entry)]
     assert "SELECT date_diff('day', TIMESTAMPTZ '2024-07-01 02:00:00+00', DATE '2024-03-01')" in found
     assert "SELECT date_diff(NULL, DATE '2024-02-01', DATE '2024-03-01')" in found

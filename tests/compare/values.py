@@ -2,7 +2,7 @@
 
 Every engine's rows become tuples of plain values first: numbers (exact or float), text, booleans, dates,
 times, timestamps, instants in UTC, and intervals as `Interval`. Two values are the same if they are of the
-same kind and equal. A float may differ from another number in the last digits, since sums are computed in
+same kind and equal; two lists or structs, if their elements are. A float may differ from another number in the last digits, since sums are computed in
 another order and quotients have other types. Rows without an order are compared as multisets: both sides are
 sorted, columns without floats first, so that floats that almost agree are compared with each other.
 """
@@ -38,6 +38,10 @@ def plain(value: Any) -> Any:
         return value.astimezone(datetime.timezone.utc)
     if isinstance(value, (decimal.Decimal, float)) and math.isnan(value):
         return math.nan
+    if isinstance(value, list):
+        return [plain(element) for element in value]
+    if isinstance(value, dict):
+        return {name: plain(field) for name, field in value.items()}
     return value
 
 
@@ -58,6 +62,10 @@ def same_value(a: Any, b: Any, by_length: bool = False) -> bool:
     """`by_length`: intervals are the same if they have equal lengths, such as a month and 30 days."""
     if kind(a) != kind(b):
         return False
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same_value(x, y, by_length) for x, y in zip(a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same_value(a[name], b[name], by_length) for name in a)
     if isinstance(a, float) or isinstance(b, float):
         a, b = float(a), float(b)
         if math.isnan(a) or math.isnan(b) or math.isinf(a) or math.isinf(b):
@@ -92,4 +100,7 @@ def _place(value: Any, by_length: bool) -> tuple[Any, ...]:
         return ("number", 1, 0)
     if kind(value) == "number":
         return ("number", 0, value)
+    if isinstance(value, (list, dict)):
+        parts = value.values() if isinstance(value, dict) else value
+        return (kind(value), tuple(_place(part, by_length) for part in parts))
     return (kind(value), *(() if value is None else (value,)))
