@@ -147,7 +147,7 @@ impl Connection {
             Err(statements) => {
                 let most = statements.iter().map(Parsed::parameters).max().unwrap_or(0);
                 entasis_sql::check_arguments(most, parameters.len())?;
-                statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, None, parameters))
+                statements.into_iter().try_fold(Rows::empty(), |_, parsed| self.run_once(parsed, parameters))
             }
         }
     }
@@ -278,6 +278,15 @@ impl Connection {
             self.afterwards();
             Ok(Some(rows))
         })
+    }
+
+    /// Runs a statement of a script, of which nothing is remembered.
+    fn run_once(&self, parsed: Parsed, parameters: &[(Value, DataType)]) -> Result<Rows> {
+        let once = Prepared::new(parsed);
+        match self.session.waiting(None, |waiter| self.run_keyed(&once, parameters, waiter))? {
+            Some(rows) => Ok(rows),
+            None => self.run(&once.parsed, None, parameters),
+        }
     }
 
     pub(crate) fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {

@@ -13,6 +13,8 @@ use crate::plan::{Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
 use entasis_vector::statement::ahead;
 use entasis_vector::{DataType, Result, Value};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Simplifies all expressions of the plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -154,8 +156,29 @@ fn negate(inner: Expr) -> Expr {
     }
 }
 
+/// The hashes of the parts of a conjunction or disjunction that are kept, so that each of very many is not
+/// compared with all others.
+#[derive(Default)]
+struct Seen(HashSet<u64>);
+
+impl Seen {
+    fn hash(part: &Expr) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(part)
+    }
+
+    fn add(&mut self, part: &Expr) {
+        self.0.insert(Seen::hash(part));
+    }
+
+    /// True if a part is among those kept.
+    fn has(&self, kept: &[Expr], part: &Expr) -> bool {
+        self.0.contains(&Seen::hash(part)) && kept.contains(part)
+    }
+}
+
 fn simplify_and(parts: Vec<Expr>) -> Expr {
     let mut kept: Vec<Expr> = Vec::with_capacity(parts.len());
+    let mut seen = Seen::default();
     let mut flat = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
@@ -167,8 +190,11 @@ fn simplify_and(parts: Vec<Expr>) -> Expr {
         match part {
             Expr::Literal { value: Value::Boolean(true), .. } => {}
             Expr::Literal { value: Value::Boolean(false), .. } => return Expr::boolean(false),
-            part if kept.contains(&part) && may_repeat(&part) => {}
-            part => kept.push(part),
+            part if seen.has(&kept, &part) && may_repeat(&part) => {}
+            part => {
+                seen.add(&part);
+                kept.push(part);
+            }
         }
     }
     match kept.len() {
@@ -180,6 +206,7 @@ fn simplify_and(parts: Vec<Expr>) -> Expr {
 
 fn simplify_or(parts: Vec<Expr>) -> Expr {
     let mut kept: Vec<Expr> = Vec::with_capacity(parts.len());
+    let mut seen = Seen::default();
     let mut flat = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
@@ -191,12 +218,16 @@ fn simplify_or(parts: Vec<Expr>) -> Expr {
         match part {
             Expr::Literal { value: Value::Boolean(false), .. } => {}
             Expr::Literal { value: Value::Boolean(true), .. } => return Expr::boolean(true),
-            part if kept.contains(&part) && may_repeat(&part) => {}
-            part => match kept.pop() {
-                // Neighbours that look for the same thing become one list.
-                Some(last) => kept.extend(merge_lists(last, part)),
-                None => kept.push(part),
-            },
+            part if seen.has(&kept, &part) && may_repeat(&part) => {}
+            part => {
+                match kept.pop() {
+                    // Neighbours that look for the same thing become one list.
+                    Some(last) => kept.extend(merge_lists(last, part)),
+                    None => kept.push(part),
+                }
+                // Merging may have changed both.
+                kept.iter().rev().take(2).for_each(|part| seen.add(part));
+            }
         }
     }
     match kept.len() {

@@ -7,12 +7,14 @@
 //! The same nodes serve before and after optimization; [`crate::exec`] decides on build sides, tables and
 //! pipelines.
 
+mod columns;
 pub(crate) mod display;
 pub(crate) mod freedom;
 mod single_value;
 pub(crate) mod tree;
 mod window;
 
+pub use columns::{ColumnInfo, Columns};
 pub use freedom::has_forms;
 pub use single_value::SingleValue;
 pub(crate) use single_value::second_row;
@@ -44,49 +46,6 @@ pub struct Output {
     pub name: String,
     /// Which column it is.
     pub column: ColumnId,
-}
-
-/// Name, type and nullability of a plan's columns, by id.
-#[derive(Debug, Clone, Default)]
-pub struct Columns(Vec<ColumnInfo>);
-
-/// What a plan knows of a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnInfo {
-    /// For display only.
-    pub name: String,
-    /// Its type.
-    pub ty: DataType,
-    /// Whether NULL may occur where the column is made (an outer join may add more above).
-    pub nullable: bool,
-}
-
-impl Columns {
-    /// Makes a new column.
-    pub fn add(&mut self, name: impl Into<String>, ty: DataType, nullable: bool) -> ColumnId {
-        self.0.push(ColumnInfo { name: name.into(), ty, nullable });
-        ColumnId(u32::try_from(self.0.len() - 1).expect("fewer than 2^32 columns"))
-    }
-    /// What is known of `id`.
-    pub fn get(&self, id: ColumnId) -> &ColumnInfo {
-        &self.0[id.0 as usize]
-    }
-    /// Type of `id`.
-    pub fn ty(&self, id: ColumnId) -> DataType {
-        self.get(id).ty
-    }
-    /// The expression that reads `id`.
-    pub fn expr(&self, id: ColumnId) -> Expr {
-        Expr::column(id, self.ty(id))
-    }
-    /// Number of columns.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-    /// True without columns.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// A relational operator. Inputs are owned; a subplan that is used twice stands there twice.

@@ -23,7 +23,7 @@ pub(crate) fn write_index(
     }
     let mut interrupt = work.interrupt();
     let mut writer = work.write(entry, index);
-    change_index(&mut writer, &entry.definition.keys[number], change, &mut interrupt)
+    change_index(&mut writer, entry, number, change, &mut interrupt)
 }
 
 /// Checks the new rows: no two rows may have the same key.

@@ -445,4 +445,43 @@ mod tests {
         has("PRIMARY KEY t_pkey: two rows have id = 9");
         has("UNIQUE t_name_key: two rows have name = 'name 8'");
     }
+
+    /// Foreign keys of one column and of two, of a table to another and to itself, with and without an index
+    /// on the columns that refer: the parent of a row goes, or the row gets a parent that there is not.
+    #[test]
+    fn broken_foreign_keys_are_found() {
+        for (columns, parent) in [
+            ("id INTEGER PRIMARY KEY, b INTEGER REFERENCES p (id)", "p"),
+            ("id INTEGER PRIMARY KEY, b INTEGER UNIQUE REFERENCES p (id)", "p"),
+            ("id INTEGER PRIMARY KEY, b INTEGER, FOREIGN KEY (id, b) REFERENCES p (id, b)", "p"),
+            ("id INTEGER PRIMARY KEY, b INTEGER, FOREIGN KEY (b, id) REFERENCES p (b, id)", "p"),
+            ("id INTEGER PRIMARY KEY, b INTEGER REFERENCES c (id)", "c"),
+            ("id INTEGER PRIMARY KEY, b INTEGER UNIQUE REFERENCES c (id)", "c"),
+        ] {
+            for parent_goes in [true, false] {
+                let connection = Database::in_memory(Config::default()).unwrap().connect();
+                for sql in [
+                    "CREATE TABLE p (id INTEGER PRIMARY KEY, b INTEGER, UNIQUE (id, b), UNIQUE (b, id))",
+                    "INSERT INTO p SELECT i, (i + 1) % 3000 FROM range(3000) r(i)",
+                    &format!("CREATE TABLE c ({columns})"),
+                    "INSERT INTO c SELECT id, b FROM p WHERE id < 2999 UNION ALL VALUES (2999, 0)",
+                ] {
+                    connection.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+                }
+                assert_eq!(found(&connection), ["ok"], "{columns}");
+                let child = entry(&connection, "c");
+                let entry = if parent_goes { entry(&connection, parent) } else { child.clone() };
+                let mut writer = entry.table.write();
+                let row = writer.find(&[Datum::Integer(7)]).unwrap();
+                match parent_goes {
+                    true => writer.delete(row),
+                    false => drop(writer.update(row, &[(1, Datum::Integer(9999))])),
+                }
+                drop(writer);
+                let broken =
+                    format!("FOREIGN KEY {}: 1 rows violate it", child.definition.foreign_keys[0].name);
+                assert!(found(&connection).contains(&broken), "{columns}, {parent_goes}: {broken}");
+            }
+        }
+    }
 }

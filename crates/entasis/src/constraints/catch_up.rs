@@ -44,7 +44,7 @@ impl CatchUp {
             let added = values(&newest, &difference.came, &columns, interrupt)?;
             let change = KeyChange { columns, removed, added, ..KeyChange::default() };
             let mut writer = index.write_unknown();
-            change_index(&mut writer, key, &change, interrupt)?;
+            change_index(&mut writer, entry, number, &change, interrupt)?;
             judge_added(&writer, entry, number, &change, interrupt)?;
         }
         self.seen = newest;

@@ -195,8 +195,7 @@ impl<'a> Run<'a> {
         // One row never reaches a check for interrupts, so it is never left half written.
         for (key, change) in &changes {
             let index = entry.indexes[key.number].as_ref().expect("it is of keys that have one");
-            let key = &entry.definition.keys[key.number];
-            writers.with(index, |writer| change_index(writer, key, change, interrupt))?;
+            writers.with(index, |writer| change_index(writer, entry, key.number, change, interrupt))?;
         }
         Ok(row.changed(program))
     }

@@ -159,8 +159,22 @@ impl Parsed {
     }
 }
 
+// What is cheap to see comes first: statements with thousands of values are copied only if nothing else keeps
+// them from being keyed.
 fn read(query: &Query) -> Option<Keyed> {
     let SetExpr::Select(select) = &*query.body else { return None };
+    let [from] = &select.from[..] else { return None };
+    let (table, columns) = (table(from)?, columns(&select.projection)?);
+    let is_bare = query.order_by.is_none() && query.limit_clause.is_none();
+    let (key, action) = match select.selection.as_ref().and_then(conditions) {
+        Some(key) if is_bare => (key, KeyedAction::Read(columns)),
+        _ => (Vec::new(), KeyedAction::ReadSeveral(columns, several::several(query, select)?)),
+    };
+    is_plain_read(query, select).then_some(Keyed { table, key, action, returning: None })
+}
+
+/// True if a query has no other parts than a plain one.
+fn is_plain_read(query: &Query, select: &Select) -> bool {
     let ast::Statement::Query(plain) = &PLAIN[0] else { unreachable!("as written") };
     let SetExpr::Select(plain_select) = &*plain.body else { unreachable!("as written") };
     let same = Query {
@@ -169,30 +183,22 @@ fn read(query: &Query) -> Option<Keyed> {
         limit_clause: query.limit_clause.clone(),
         ..(**plain).clone()
     };
-    if same != *query {
-        return None;
-    }
-    let same = Select {
+    let same_select = Select {
         projection: select.projection.clone(),
         from: select.from.clone(),
         selection: select.selection.clone(),
         ..(**plain_select).clone()
     };
-    let [from] = &select.from[..] else { return None };
-    if same != **select {
-        return None;
-    }
-    let (table, columns) = (table(from)?, columns(&select.projection)?);
-    let keyed = |key, action| Some(Keyed { table, key, action, returning: None });
-    let is_bare = query.order_by.is_none() && query.limit_clause.is_none();
-    match select.selection.as_ref().and_then(conditions) {
-        Some(key) if is_bare => keyed(key, KeyedAction::Read(columns)),
-        _ => keyed(Vec::new(), KeyedAction::ReadSeveral(columns, several::several(query, select)?)),
-    }
+    same == *query && same_select == *select
 }
 
 fn insert(insert: &ast::Insert) -> Option<Keyed> {
     let ast::Statement::Insert(plain) = &PLAIN[1] else { unreachable!("as written") };
+    let source = insert.source.as_ref()?;
+    let SetExpr::Values(values) = &*source.body else { return None };
+    if values.rows.len() > MOST_ROWS {
+        return None;
+    }
     let same = ast::Insert {
         table: insert.table.clone(),
         columns: insert.columns.clone(),
@@ -202,13 +208,11 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         ..plain.clone()
     };
     let TableObject::TableName(name) = &insert.table else { return None };
-    let source = insert.source.as_ref()?;
     if same != *insert {
         return None;
     }
     let mut plain_source = plain.source.as_ref().expect("as written").clone();
     plain_source.body = source.body.clone();
-    let SetExpr::Values(values) = &*source.body else { return None };
     if plain_source != *source {
         return None;
     }
@@ -221,9 +225,6 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         Some(OnInsert::OnConflict(on)) => Some(on_conflict(on, name)?),
         Some(_) => return None,
     };
-    if values.rows.len() > MOST_ROWS {
-        return None;
-    }
     let rows = values.rows.iter().map(|row| row.iter().map(insertable).collect::<Option<Vec<_>>>());
     let rows = rows.collect::<Option<Vec<_>>>()?;
     let action = KeyedAction::Insert(columns.collect::<Option<_>>()?, rows, on_conflict);

@@ -11,7 +11,7 @@
 
 use super::Writer;
 use super::demand::among;
-use super::pieces::Look;
+use super::looking::Look;
 use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
@@ -418,7 +418,7 @@ mod tests {
                 let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };
                 let groups = match by_buckets {
                     true => writer.lay_many(&parts, 3, &|| Ok(())).unwrap(),
-                    false => writer.lay_parts(&parts, &key_of, &Key::clone),
+                    false => writer.lay_parts(&parts, &key_of, &Key::clone, &|| Ok(())).unwrap(),
                 };
                 writer.replace_groups(groups);
                 drop(head);

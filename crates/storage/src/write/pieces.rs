@@ -10,6 +10,7 @@
 
 use super::demand::among;
 use super::kept::Kept;
+use super::looking::{Look, sort};
 use super::ranks::Ranks;
 use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
 use super::{Writer, edit_group};
@@ -26,9 +27,6 @@ use std::sync::Arc;
 const FEW: u64 = 2;
 /// Rows are distributed to buckets before they are sorted if there are so many row groups, or more.
 const BUCKETS_MIN: usize = 3;
-
-/// What is called now and then, and may end the work.
-pub(super) type Look<'a> = &'a dyn Fn() -> Result<()>;
 
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order; without a layout key, they get consecutive row numbers.
@@ -313,9 +311,9 @@ impl Writer<'_> {
                             Key::Word(word) => word,
                             Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
                         };
-                        self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                        self.lay_parts(&parts, &word, &|&word| Key::Word(word), look)?
                     }
-                    Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone),
+                    Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone, look)?,
                 }
             }
         };
@@ -351,8 +349,7 @@ impl Writer<'_> {
                 self.lay_buckets(parts, words, &Key::Word, (workers, look))
             }
             Key::Bytes(_) => {
-                look()?;
-                let mut ranks = Ranks::of(parts, key, &shape.schema);
+                let mut ranks = Ranks::of(parts, key, &shape.schema, look)?;
                 let words = std::mem::take(&mut ranks.of_rows);
                 self.lay_buckets(parts, words, &|rank| ranks.key(rank), (workers, look))
             }
@@ -372,18 +369,24 @@ impl Writer<'_> {
         old.into_iter().for_each(|group| edit.retire_whole_group(group));
     }
 
+    /// Lays out the rows of some parts, of each of which `key_of` gives the key in a form that sorts fast.
+    ///
+    /// # Errors
+    /// Those of `look`.
     pub(super) fn lay_parts<K: Ord>(
         &self,
         parts: &[SourceSlice<'_>],
         key_of: &dyn Fn(&SourceSlice<'_>, usize) -> K,
         key: &dyn Fn(&K) -> Key,
-    ) -> Vec<RowGroup> {
+        look: Look<'_>,
+    ) -> Result<Vec<RowGroup>> {
         let options = &self.shape.options;
         let mut rows: Vec<Source<K>> = Vec::new();
         for (number, part) in parts.iter().enumerate() {
+            look()?;
             part.each_live(|slot| rows.push((key_of(part, slot), number as u32, slot as u32)));
         }
-        rows.sort_unstable();
+        sort(&mut rows, &Ord::cmp, look)?;
         let filled = |slots: usize| options.filled_slots(slots);
         let block = |part: u32, column: usize| -> &Block { parts[part as usize].blocks[column] };
         let groups = rows.len().div_ceil(filled(options.group_slots)).max(1);
@@ -391,6 +394,7 @@ impl Writer<'_> {
         let expected = self.expected();
         let mut laid = Vec::with_capacity(groups);
         for group in 0..groups {
+            look()?;
             let own = &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups];
             if group > 0 {
                 least = key(&own[0].0);
@@ -403,6 +407,6 @@ impl Writer<'_> {
             let wanted = among(own, |row| key(&row.0), &expected, free);
             laid.push(self.group_of(lay(own, (slices, &wanted), self.shape, least.clone(), key, &block)));
         }
-        laid
+        Ok(laid)
     }
 }

@@ -5,9 +5,10 @@
 //! their keys, three words that say all of a key of two numbers, and by the keys themselves only where longer
 //! ones begin alike.
 
+use super::looking::{Look, sort};
 use super::spread::SourceSlice;
 use crate::tree::key::{Key, LayoutKey};
-use entasis_vector::Schema;
+use entasis_vector::{Result, Schema};
 use std::cmp::Ordering;
 
 /// Bytes of a key that its prefix has: two columns of eight bytes that may be NULL take 18.
@@ -27,9 +28,18 @@ pub(super) struct Ranks {
 
 impl Ranks {
     /// The ranks of all rows of some parts, fewer than `u32::MAX`.
-    pub(super) fn of(parts: &[SourceSlice<'_>], key: &LayoutKey, schema: &Schema) -> Ranks {
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub(super) fn of(
+        parts: &[SourceSlice<'_>],
+        key: &LayoutKey,
+        schema: &Schema,
+        look: Look<'_>,
+    ) -> Result<Ranks> {
         let mut keys = Keys { bytes: Vec::new(), ends: Vec::new() };
         for part in parts {
+            look()?;
             part.each_live(|slot| {
                 let datum = |column: usize| part.blocks[column].datum(slot, schema[column].ty.physical());
                 key.push_row(datum, &mut keys.bytes);
@@ -42,7 +52,7 @@ impl Ranks {
             Ordering::Equal if is_cut(&a.0) => keys.get(a.1).cmp(keys.get(b.1)),
             order => order,
         };
-        sorted.sort_unstable_by(order);
+        sort(&mut sorted, &order, look)?;
         let mut of_rows = vec![0; sorted.len()];
         let mut first = 0;
         for (number, own) in sorted.iter().enumerate() {
@@ -52,7 +62,7 @@ impl Ranks {
             of_rows[own.1 as usize] = first as u64;
         }
         let of_ranks = sorted.into_iter().map(|(_, row)| row).collect();
-        Ranks { of_rows, of_ranks, keys }
+        Ok(Ranks { of_rows, of_ranks, keys })
     }
 
     /// The key of a rank that some row has.

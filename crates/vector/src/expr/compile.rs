@@ -29,6 +29,7 @@ use super::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, ExternalFunctio
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, PhysicalType};
 use crate::{ColumnId, DataType, Error, Result, Value};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::mem::Discriminant;
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ pub(super) struct Node {
 /// The graph of a program's expressions.
 pub(super) struct Graph<'a> {
     pub nodes: Vec<Node>,
-    index: HashMap<(Discriminant<Kind>, Vec<NodeId>), Vec<NodeId>>,
+    /// Nodes of the same kind and operands, and of the same column or constant.
+    index: HashMap<(Discriminant<Kind>, Vec<NodeId>, u64), Vec<NodeId>>,
     input: &'a [ColumnMeta],
     /// False inside of a program per entry, and for constants: nothing is folded, and nothing is held in 32
     /// bits unless its type is.
@@ -169,7 +171,13 @@ impl<'a> Graph<'a> {
 
     /// The node with these properties: an existing one if there is one.
     fn intern(&mut self, node: Node) -> NodeId {
-        let key = (std::mem::discriminant(&node.kind), node.args.clone());
+        // Columns and constants have no operands to tell them apart.
+        let leaf = match &node.kind {
+            Kind::Column(column) => *column as u64,
+            Kind::Constant(value) => BuildHasherDefault::<DefaultHasher>::default().hash_one(value),
+            _ => 0,
+        };
+        let key = (std::mem::discriminant(&node.kind), node.args.clone(), leaf);
         let same = |other: &Node| {
             // 0.0 and -0.0 are equal and not the same.
             !matches!(node.kind, Kind::Constant(Value::Float(_)))
