@@ -36,6 +36,8 @@ const OUTER: &str = "outer_ref(";
 pub(crate) const DESCRIBE: &str = "\u{1}describe";
 /// The column of a `MERGE` that stands for `DO NOTHING`.
 pub(crate) const NOTHING: &str = "\u{1}nothing";
+/// The column of an `INSERT` that stands for `BY NAME`.
+pub(crate) const BY_NAME: &str = "\u{1}by name";
 /// The type of a column that has none: those of `CREATE TABLE t (a, b) AS query`.
 pub(crate) const NO_TYPE: &str = "\u{1}no type";
 /// The function that represents `USING SAMPLE`.

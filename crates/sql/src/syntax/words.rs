@@ -9,7 +9,7 @@ use super::place::position;
 use super::tokens::{closing, is_word, keyword};
 use super::types::INSTEAD_OF_DIGITS;
 use super::{sample, using_key};
-use crate::hidden::{DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
+use crate::hidden::{BY_NAME, DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -23,6 +23,7 @@ pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     refuse_swallowed(tokens)?;
     other_words(tokens);
     singular_units(tokens);
+    insert_by_name(tokens);
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
     typed_literals(tokens)?;
@@ -435,6 +436,18 @@ fn begins_a_query(tokens: &[TokenWithSpan], i: usize) -> bool {
             _ => is(before, "summarize") || is_inserted_into(tokens, i),
         },
         _ => false,
+    }
+}
+
+/// `INSERT INTO t BY NAME query`: the words become a column, of which there is no other.
+fn insert_by_name(tokens: &mut Vec<TokenWithSpan>) {
+    for i in (1..tokens.len().saturating_sub(1)).rev() {
+        let is_it = keyword(tokens.get(i)) == Keyword::BY && keyword(tokens.get(i + 1)) == Keyword::NAME;
+        if is_it && is_inserted_into(tokens, i) {
+            let span = tokens[i].span;
+            let column = [Token::LParen, Token::make_word(BY_NAME, Some('"')), Token::RParen];
+            tokens.splice(i..i + 2, column.map(|token| TokenWithSpan { token, span }));
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 use super::finish::{Finished, Returning};
 use super::{Target, is_default, values};
 use crate::clauses::refuse;
+use crate::hidden::BY_NAME;
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Insert, Statement};
@@ -126,6 +127,14 @@ impl Binder<'_> {
 
     /// The new rows of an `INSERT`.
     pub(super) fn inserted(&self, target: &Target, insert: &ast::Insert) -> Result<Plan> {
+        if let ([column], Some(source)) = (&insert.columns[..], &insert.source)
+            && column_ident(column, target).is_ok_and(|column| column.value == BY_NAME)
+        {
+            let names: Vec<Ident> =
+                self.result_names(source)?.into_iter().map(|name| Ident::with_quote('"', name)).collect();
+            let columns = target_columns(&target.name, target.columns(), &names)?;
+            return self.new_rows(target, columns, source);
+        }
         let idents = insert.columns.iter().map(|column| column_ident(column, target));
         let columns =
             target_columns(&target.name, target.columns(), &idents.collect::<Result<Vec<Ident>>>()?)?;
@@ -134,6 +143,12 @@ impl Binder<'_> {
             // DEFAULT VALUES
             None => self.complete(target, lower::empty_rows(1), &[]),
         }
+    }
+
+    /// The names of the columns of a query, for `BY NAME`.
+    fn result_names(&self, source: &Query) -> Result<Vec<String>> {
+        let plan = self.query(&self.behind_with(source.clone()))?;
+        Ok(plan.output.into_iter().map(|output| output.name).collect())
     }
 
     fn new_rows(&self, target: &Target, mut columns: Vec<usize>, source: &Query) -> Result<Plan> {
