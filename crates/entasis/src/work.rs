@@ -552,10 +552,11 @@ impl Work {
         found.try_for_each(|entry| self.shared.refuse_change(&entry.name))
     }
 
-    /// Bytes of the tables that it has created.
+    /// Bytes of the tables that it has created, beside those of tables that these were made of.
     fn new_tables_bytes(&self) -> usize {
         let (old, new) = changed_tables(&self.base, &self.names);
-        new.values().filter(|table| !old.contains_key(&Arc::as_ptr(table))).map(|table| table.bytes()).sum()
+        let new = new.values().filter(|table| !old.contains_key(&Arc::as_ptr(table)));
+        new.map(|table| table.own_bytes()).sum()
     }
 
     /// The tables that it wrote to or relies on.

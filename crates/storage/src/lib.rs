@@ -64,12 +64,12 @@ pub use definition::{
 };
 pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange, ValueSet};
 pub use table::{
-    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
-    KEY_SAMPLES_MAX, KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, SingleRows, Table,
-    TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, BinInfo, Difference, Frequencies, HeadWriters, Interrupt, KEY_SAMPLES_MAX,
+    KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, SingleRows, Table, TableReader,
+    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
-pub use tree::{Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};
+pub use tree::{ColumnSource, Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.

@@ -51,9 +51,10 @@ impl Catalog {
     }
 
     /// Publishes the names of `now`, which began as `base`, together with the rows of some tables. `rows`
-    /// publishes the rows, and returns whether it did so. Meanwhile nobody else can change names, and
-    /// `tables` must still be what their names stand for. Nothing is waited for but locks of heads. True if
-    /// rows and names have been published.
+    /// publishes the rows, and returns whether it did so. A new table that was made of another one succeeds
+    /// it ([`crate::TableSnapshot::with_columns`]). Meanwhile nobody else can change names, and `tables` must
+    /// still be what their names stand for. Nothing is waited for but locks of heads. True if rows and names
+    /// have been published.
     ///
     /// # Errors
     /// Conflict, if somebody else has changed one of these names meanwhile, or a name of `tables`, or what an
@@ -80,6 +81,12 @@ impl Catalog {
         let is_published = rows();
         if is_published {
             *newest = merged;
+            // At the same moment for whoever asks for names, checkpoints among them.
+            let new = now.changes_since(base).filter_map(|change| match change.new {
+                Some(Entry::Table(entry)) => Some(entry),
+                _ => None,
+            });
+            new.for_each(|entry| _ = entry.table.succeed());
         }
         Ok(is_published)
     }

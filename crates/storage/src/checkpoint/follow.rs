@@ -6,7 +6,8 @@
 //!
 //! 1. Is the file still the one that has its name? Else all begins anew with the other one.
 //! 2. The frames behind the last one that was published are done once more, on forks, and published as one
-//!    commit. A frame that is not whole is not there: it is being written.
+//!    commit; one that makes a table of another one is published by itself. A frame that is not whole is not
+//!    there: it is being written.
 //! 3. Has the data file another header? If not, that was all. The order matters: a writer gives a segment of
 //!    the log to new frames only behind a header that makes the old ones needless, so where the header is the
 //!    old one *behind* the look at the log, what was not in the log was not committed.
@@ -229,24 +230,27 @@ impl Follower {
         loop {
             let mut bytes: usize = self.pending.iter().map(|commit| commit.records.len()).sum();
             let Some((_, log)) = &mut self.log else { return Ok(()) };
-            while bytes < BATCH {
+            while bytes < BATCH && !self.pending.last().is_some_and(makes_heirs) {
                 let Some(commit) = log.next_commit_beside()? else { break };
                 bytes += commit.records.len();
                 self.pending.push(commit);
             }
-            let Some(last) = self.pending.last() else { return Ok(()) };
+            // A table is made of what is published of another one, and is published before it is written.
+            let alone = self.pending.iter().position(makes_heirs);
+            let count = alone.map_or(self.pending.len(), |at| at.max(1));
+            let Some(last) = self.pending[..count].last() else { return Ok(()) };
             let position = last.end;
-            self.publish(catalog, news)?;
-            self.pending.clear();
+            self.publish(count, catalog, news)?;
+            self.pending.drain(..count);
             self.position = position;
         }
     }
 
-    /// Publishes what is pending, as one commit.
-    fn publish(&mut self, catalog: &Catalog, news: &mut News) -> Result<()> {
+    /// Publishes the first `count` of what is pending, as one commit.
+    fn publish(&mut self, count: usize, catalog: &Catalog, news: &mut News) -> Result<()> {
         let mut tries = 0;
         loop {
-            match self.try_publish(catalog) {
+            match self.try_publish(count, catalog) {
                 // A connection has changed temporary names meanwhile.
                 Err(error) if error.kind() == ErrorKind::Conflict && tries < TRIES => tries += 1,
                 Err(error) => return Err(error),
@@ -258,13 +262,14 @@ impl Follower {
         }
     }
 
-    fn try_publish(&self, catalog: &Catalog) -> Result<KnownObjects> {
+    fn try_publish(&self, count: usize, catalog: &Catalog) -> Result<KnownObjects> {
         let Some((_, log)) = &self.log else { return Ok(self.known.clone()) };
+        let pending = &self.pending[..count];
         let base = catalog.version();
         let mut written = HashSet::new();
-        for record in self.pending.iter().flat_map(|commit| Records::new(&commit.records)) {
+        for record in pending.iter().flat_map(|commit| Records::new(&commit.records)) {
             let mut record = record?;
-            if ![kind::PUT, kind::DROP, kind::SEQUENCE].contains(&record.kind()) {
+            if record.is_of_rows() {
                 written.insert(record.table()?);
             }
         }
@@ -274,7 +279,7 @@ impl Follower {
         let shared_ids: HashSet<u64> = shared.iter().map(|table| table.object().number()).collect();
         let mut rows = Transaction::alone(&shared);
         let mut replay = Replay::knowing(&self.file, base.clone(), self.known.clone());
-        for commit in &self.pending {
+        for commit in pending {
             let mut each = |mut record: Record<'_>, known: &KnownObjects, load: &mut ReadLoad<'_>| {
                 let id = record.table()?;
                 let table = known.tables.get(&id).ok_or_else(|| damaged("its table is not there"))?;
@@ -324,6 +329,11 @@ impl Follower {
         self.pending.clear();
         Ok(())
     }
+}
+
+/// True if a commit makes tables of others. A record that is none is found by whoever reads it.
+fn makes_heirs(commit: &Commit) -> bool {
+    Records::new(&commit.records).any(|record| record.is_ok_and(|record| record.kind() == kind::INHERIT))
 }
 
 /// Reads the newest checkpoint and all of the log: nobody knows any of the tables yet. Also what there is by

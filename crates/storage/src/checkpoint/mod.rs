@@ -25,6 +25,7 @@
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `costs` | what `CALIBRATE` found as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
+//! | `heirs` | tables that are made of others with other columns, as bytes |
 //! | `loads`, `pieces`, `stored` | many rows that are added to a table, for the log; what the file has of them |
 //! | `recover` | a file and its log: the state behind the last commit |
 //! | `follow` | the same beside another process that writes to them, again and again |
@@ -44,6 +45,7 @@ mod extents;
 mod fences;
 mod follow;
 mod group;
+mod heirs;
 mod images;
 mod loads;
 mod manifest;
@@ -127,9 +129,10 @@ fn write(
 ) -> Result<Checkpointed> {
     let mut tables = BTreeMap::new();
     for (snapshot, round) in &moment.tables {
-        let id = snapshot.table().object();
-        writer.look_in(Stored::of(&last.loads, id));
-        tables.insert(id, write::table(writer, snapshot, *round, last.tables.get(&id))?);
+        let table = snapshot.table();
+        writer.look_in(Stored::of(&last.loads, &table.lineage().members()));
+        let written = write::table(writer, snapshot, *round, last.record_of(table))?;
+        tables.insert(table.object(), written);
     }
     writer.look_in(Stored::default());
     let mut list = Vec::new();

@@ -12,6 +12,7 @@
 //! with their connections.
 
 use super::extents::ExtentWriter;
+use super::heirs;
 use super::images::Images;
 use super::loads::Loads;
 use super::objects::{self, tables_of};
@@ -89,7 +90,7 @@ impl NameChanges {
     }
 
     /// Adds the record that an object has a name, and writes the rows of those of its tables that are not in
-    /// `known`.
+    /// `known`. A table that is made of one of these with other columns has that one's rows.
     fn put(
         &mut self,
         entry: &Entry,
@@ -99,10 +100,17 @@ impl NameChanges {
         let mut body = Vec::new();
         objects::push_entry(&mut body, entry, State::Open);
         let mut images: Vec<(ObjectId, Extent)> = Vec::new();
+        let mut inherited = None;
         match entry {
             Entry::Table(entry) => {
                 for table in tables_of(entry).filter(|table| !known.contains(&table.object())) {
                     let snapshot = outcome(table);
+                    let of_known = snapshot.inherited().filter(|(old, _)| known.contains(old));
+                    if let Some((old, sources)) = of_known.filter(|_| Arc::ptr_eq(table, &entry.table)) {
+                        inherited = Some(heirs::encode(old, &sources, &table.shape));
+                        self.tables.push((table.clone(), None));
+                        continue;
+                    }
                     let written = self.write(&snapshot)?;
                     images.extend(written.as_ref().map(|written| (table.object(), written.manifest)));
                     self.tables.push((table.clone(), written));
@@ -115,7 +123,9 @@ impl NameChanges {
             push_varint(out, id.number());
             out.extend(manifest.to_bytes());
         });
-        push_record(kind::PUT, &body, &mut self.records);
+        let kind = if inherited.is_some() { kind::INHERIT } else { kind::PUT };
+        body.extend(inherited.unwrap_or_default());
+        push_record(kind, &body, &mut self.records);
         Ok(())
     }
 

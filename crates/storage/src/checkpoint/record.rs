@@ -1,5 +1,8 @@
 //! Remembers what the last checkpoint wrote, so that the next one can tell what has changed since.
 //!
+//! A table that was made of another one with other columns has that one's unchanged blocks: both are of one
+//! lineage, and so have stamps of one clock ([`crate::tree::lineage`]).
+//!
 //! A node is unchanged if and only if it has the same address *and* the same stamp. The address alone is not
 //! enough, as it is used again when a node has been freed. With the stamp it is: a stamp belongs to one
 //! branch, and all nodes of that branch either were in this version when it was pinned, or have later stamps.
@@ -19,7 +22,7 @@ use crate::block::serialized::WeakShared;
 use crate::definition::ObjectId;
 use crate::file::Extent;
 use crate::node::{Link, Linked, Stamp};
-use crate::table::TableSnapshot;
+use crate::table::{Table, TableSnapshot};
 use crate::tree::RowGroup;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -53,8 +56,8 @@ pub struct Checkpointed {
 /// What the file has of a table.
 #[derive(Debug)]
 pub(super) struct TableRecord {
-    /// Its [`crate::Table::id`]: stamps of other tables cannot be compared with these.
-    pub(super) table: u64,
+    /// The id of its lineage: stamps of other ones cannot be compared with these.
+    pub(super) lineage: u64,
     pub(super) root: NodeId,
     /// The round of checkpoints that ended with the one that wrote it.
     pub(super) round: u32,
@@ -110,7 +113,7 @@ impl TableRecord {
     ) -> TableRecord {
         let (root, _) = snapshot.pinned();
         let node = NodeId::of(root, root.stamp);
-        TableRecord { table: snapshot.table().id(), root: node, round, manifest, groups }
+        TableRecord { lineage: snapshot.table().lineage().id(), root: node, round, manifest, groups }
     }
 
     /// All extents of the table.
@@ -127,6 +130,12 @@ impl Checkpointed {
         let tables = tables.chain(images.iter().cloned()).collect();
         let loads = self.loads.iter().chain(loads).cloned().collect();
         Checkpointed { tables, roots: self.roots, loads, costs: self.costs.clone() }
+    }
+
+    /// The record of a table, or else of the last one of its lineage.
+    pub(super) fn record_of(&self, table: &Table) -> Option<&Arc<TableRecord>> {
+        let own = self.tables.get(&table.object());
+        own.or_else(|| table.lineage().members().iter().find_map(|member| self.tables.get(member)))
     }
 
     /// Costs that were measured, on whatever machine.
@@ -153,7 +162,7 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     /// What the last checkpoint wrote of the table of a snapshot, if there was one.
     pub(super) fn new(last: Option<&'a TableRecord>, snapshot: &TableSnapshot) -> Known<'a> {
-        let last = last.filter(|last| last.table == snapshot.table().id());
+        let last = last.filter(|last| last.lineage == snapshot.table().lineage().id());
         let groups = last.iter().flat_map(|last| &last.groups).map(|group| (group.node, group)).collect();
         Known { last, groups, blocks: HashMap::new() }
     }

@@ -1,6 +1,7 @@
 //! What commits of a log did, done once more: names change here, rows in [`Table::redo_one`], or as whoever
 //! reads the log says. A record that does not apply is damage: the log and the file do not belong together.
 
+use super::heirs::{self, Inherited};
 use super::loads;
 use super::objects::{self, Relation, lasting, tables_of};
 use super::read;
@@ -23,6 +24,9 @@ pub(super) struct Replay<'a> {
     pub(super) names: CatalogVersion,
     /// Images and loads that were read are taken out of the free pages of the file.
     pub(super) claims: bool,
+    /// Nobody else knows the tables, so that those which are made of others succeed them at once. Otherwise
+    /// they do when names are published.
+    pub(super) is_alone: bool,
     /// What the next checkpoint is to know.
     pub(super) written: Checkpointed,
     pub(super) known: KnownObjects,
@@ -75,15 +79,15 @@ pub(super) fn at(log: &LogReader, commit: &Commit, error: &Error) -> Error {
 }
 
 impl<'a> Replay<'a> {
-    /// Begins with some names.
+    /// Begins with some names, whose tables nobody else knows.
     pub(super) fn of(file: &'a DataFile, names: CatalogVersion) -> Replay<'a> {
         let known = KnownObjects::of(&names);
-        Replay::knowing(file, names, known)
+        Replay { is_alone: true, ..Replay::knowing(file, names, known) }
     }
 
     /// The same, for who knows already what there is.
     pub(super) fn knowing(file: &'a DataFile, names: CatalogVersion, known: KnownObjects) -> Replay<'a> {
-        Replay { file, names, claims: false, written: Checkpointed::default(), known }
+        Replay { file, names, claims: false, is_alone: false, written: Checkpointed::default(), known }
     }
 
     /// Does what the records of a commit say; those of rows by `rows`.
@@ -92,7 +96,7 @@ impl<'a> Replay<'a> {
         for record in Records::new(records) {
             let record = record?;
             match record.kind() {
-                kind::PUT => self.put(record)?,
+                kind::PUT | kind::INHERIT => self.put(record)?,
                 kind::DROP => self.drop(record)?,
                 kind::SEQUENCE => {
                     self.sequence(record)?;
@@ -129,13 +133,19 @@ impl<'a> Replay<'a> {
     }
 
     fn put(&mut self, record: Record<'_>) -> Result<()> {
+        let kind = record.kind();
         let mut source = Source::of_record(record.body());
         let object = objects::object(&mut source, u64::MAX)?.renewed(&self.names);
         let images = source.list(|source| Ok((source.varint()?, source.extent()?)))?;
+        let mut inherited = if kind == kind::INHERIT { Some(heirs::decode(&mut source)?) } else { None };
         source.end()?;
         let mut images: BTreeMap<u64, Extent> = images.into_iter().collect();
-        let entry = object.entry(&mut |relation| self.table(relation, &mut images))?;
-        source.check(images.is_empty(), "rows of a table that it does not make")?;
+        // The table comes before its indexes.
+        let entry = object.entry(&mut |relation| match inherited.take() {
+            Some(inherited) => self.heir(relation, inherited),
+            None => self.table(relation, &mut images),
+        })?;
+        source.check(images.is_empty() && inherited.is_none(), "rows of a table that it does not make")?;
         // A sequence that has another entry now goes on with what it has given out.
         if let Entry::Sequence(sequence) = &entry {
             ObjectId::reserve(sequence.id().number() + 1);
@@ -166,6 +176,20 @@ impl<'a> Replay<'a> {
                 .try_for_each(|extent| self.file.claim(extent))?;
         }
         self.written.tables.insert(id, written);
+        Ok(table)
+    }
+
+    /// The table of a relation that has the rows of another one.
+    fn heir(&mut self, relation: Relation, inherited: Inherited<'_>) -> Result<Arc<Table>> {
+        let id = relation.id.number();
+        let tables = &self.known.tables;
+        let old = tables.get(&inherited.old).filter(|_| !tables.contains_key(&id));
+        let old = old.ok_or_else(|| damaged("a table that it makes of one that is not there"))?;
+        ObjectId::reserve(id.saturating_add(1));
+        let table = inherited.table(relation, old)?;
+        if self.is_alone {
+            table.succeed();
+        }
         Ok(table)
     }
 

@@ -50,14 +50,14 @@ impl Load {
     }
 }
 
-/// What loads have written of one table, by length and checksum.
+/// What loads have written of one table, and of those that it was made of, by length and checksum.
 #[derive(Debug, Default)]
 pub(super) struct Stored(HashMap<(u64, u64), Place>);
 
 impl Stored {
-    /// What some loads have written of a table.
-    pub(super) fn of(loads: &[Arc<Load>], table: ObjectId) -> Stored {
-        let places = loads.iter().filter(|load| load.table == table).flat_map(|load| &load.places);
+    /// What some loads have written of the tables of a lineage.
+    pub(super) fn of(loads: &[Arc<Load>], tables: &[ObjectId]) -> Stored {
+        let places = loads.iter().filter(|load| tables.contains(&load.table)).flat_map(|load| &load.places);
         Stored(places.map(|place| ((place.bytes, place.checksum), *place)).collect())
     }
 

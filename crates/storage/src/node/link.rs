@@ -26,6 +26,18 @@ use super::stamp::Stamp;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
+#[cfg(test)]
+std::thread_local! {
+    /// Nodes that were made by this thread, less those that were freed by it.
+    static LIVING: std::cell::Cell<isize> = const { std::cell::Cell::new(0) };
+}
+
+/// Nodes that were made by this thread, less those that were freed by it: none, if nothing has leaked.
+#[cfg(test)]
+pub(crate) fn living() -> isize {
+    LIVING.get()
+}
+
 /// A pointer to a node, with what its readers read next.
 pub(crate) struct Link<T: Linked> {
     node: NonNull<T>,
@@ -48,6 +60,8 @@ impl<T: Linked> Copy for Link<T> {}
 impl<T: Linked> Link<T> {
     /// A link to a new node.
     pub(crate) fn new(node: T) -> Link<T> {
+        #[cfg(test)]
+        LIVING.set(LIVING.get() + 1);
         let ahead = node.ahead();
         Link { node: NonNull::from(Box::leak(Box::new(node))), ahead }
     }
@@ -119,6 +133,8 @@ impl<T: Linked> Link<T> {
     ///
     /// Only for nodes that nothing shows any more: rule 3.
     pub(crate) fn free(self) {
+        #[cfg(test)]
+        LIVING.set(LIVING.get() - 1);
         // SAFETY: made by `new` from a box, and freed once, by rule 3.
         drop(unsafe { Box::from_raw(self.node.as_ptr()) });
     }

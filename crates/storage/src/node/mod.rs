@@ -14,4 +14,6 @@ mod stamp;
 
 pub(crate) use ahead::{Ahead, Linked};
 pub(crate) use link::Link;
+#[cfg(test)]
+pub(crate) use link::living;
 pub(crate) use stamp::Stamp;

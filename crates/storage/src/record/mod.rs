@@ -25,7 +25,7 @@ mod write;
 
 pub(crate) use columns::{gather, names_of};
 pub(crate) use read::{Change, Record, Records};
-pub(crate) use row::{Names, RowName, Wording};
+pub(crate) use row::{Names, RowName, Wording, push_values, read_values};
 pub(crate) use write::{Recorder, push_record};
 
 use entasis_vector::{Error, ErrorKind};
@@ -43,6 +43,7 @@ pub(crate) mod kind {
     pub(crate) const PUT: u8 = 9;
     pub(crate) const DROP: u8 = 10;
     pub(crate) const SEQUENCE: u8 = 11;
+    pub(crate) const INHERIT: u8 = 12;
 }
 
 /// What is wrong with bytes that should be a record.

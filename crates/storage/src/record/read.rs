@@ -96,6 +96,11 @@ impl<'a> Record<'a> {
         self.kind
     }
 
+    /// True if it is about the rows of one table.
+    pub(crate) fn is_of_rows(&self) -> bool {
+        ![kind::PUT, kind::DROP, kind::SEQUENCE, kind::INHERIT].contains(&self.kind)
+    }
+
     /// Its body, for a record that is not about rows.
     pub(crate) fn body(self) -> Cursor<'a> {
         self.body

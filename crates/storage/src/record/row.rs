@@ -109,6 +109,27 @@ impl Columns<'_> {
     }
 }
 
+/// Appends a row of some columns of a table, which has a datum for each.
+pub(crate) fn push_values<'d>(
+    shape: &Shape,
+    columns: &[usize],
+    row: impl Iterator<Item = Datum<'d>> + Clone,
+    out: &mut Vec<u8>,
+) {
+    Columns { shape, columns }.push(row, out);
+}
+
+/// Reads a row of some columns of a table, behind which nothing is left.
+pub(crate) fn read_values<'a>(
+    shape: &Shape,
+    columns: &[usize],
+    bytes: &'a [u8],
+) -> Result<Vec<Datum<'a>>, Flaw> {
+    let mut cursor = Cursor::new(bytes);
+    let row = Columns { shape, columns }.read(&mut cursor)?;
+    if cursor.left() == 0 { Ok(row) } else { Err("more bytes than it has") }
+}
+
 /// Appends bits, and zeros up to a whole byte.
 pub(super) fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
     for (at, bit) in bits.enumerate() {

@@ -21,10 +21,10 @@ use super::row_sample::RowSamples;
 use super::summaries::Summaries;
 use super::turns::Turns;
 use crate::definition::{ObjectId, TableOptions};
-use crate::node::Stamp;
+use crate::node::{Link, Stamp};
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use crate::tree::{Branch, Epochs, Root, Shape};
+use crate::tree::{Branch, ColumnSource, Lineage, Root, Shape};
 use crate::value::Sketch;
 use crate::wal::Log;
 use entasis_vector::Schema;
@@ -36,12 +36,18 @@ use std::sync::{Arc, OnceLock};
 /// The number of tables that this process has created.
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
+/// The next of their numbers.
+pub(super) fn new_id() -> u64 {
+    TABLES.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     id: u64,
     object: ObjectId,
     pub(crate) shape: Shape,
-    pub(crate) epochs: Arc<Epochs>,
+    /// What it has in common with tables that it was made of, or that are made of it.
+    lineage: Arc<Lineage>,
     pub(crate) turns: Turns,
     /// Samples of its columns.
     pub(super) key_samples: KeySamples,
@@ -93,6 +99,8 @@ impl DerefMut for HeadGuard<'_> {
 /// The newest version, and what is known of it.
 pub(crate) struct Head {
     pub(crate) branch: Branch,
+    /// Whose nodes the branch shows.
+    pub(super) role: Role,
     /// A sketch for each column, of all rows that were ever added.
     pub(crate) sketches: Vec<Sketch>,
     /// Summaries of this version, unless `is_changed`.
@@ -103,6 +111,70 @@ pub(crate) struct Head {
     pub(crate) changes: u64,
     /// The stamp of the branch when the last change was counted.
     pub(super) changed_at: Stamp,
+}
+
+/// Whose nodes a table shows ([`super::successor`]).
+pub(super) enum Role {
+    /// Its own, and those that it shares with tables that it has succeeded.
+    Owner,
+    /// Its own, and those of the table that it was made of.
+    Heir(Box<Heir>),
+    /// Those of its successor, in the version that this was made of.
+    Succeeded,
+}
+
+/// What a table was made of that has not succeeded yet.
+#[derive(Clone)]
+pub(super) struct Heir {
+    pub(super) base: Base,
+    pub(super) sources: Vec<ColumnSource>,
+    /// The root that it began with.
+    pub(super) root: Link<Root>,
+    /// Bytes of memory that belong to the other table.
+    pub(super) shared_bytes: usize,
+}
+
+/// A version of a table that another one is made of, held as by a snapshot.
+pub(super) struct Base {
+    table: Arc<Table>,
+    root: Link<Root>,
+    stamp: Stamp,
+    changes: u64,
+}
+
+impl Base {
+    /// Holds a version that is held, of the head after so many changes.
+    pub(super) fn hold(table: &Arc<Table>, (root, stamp): (Link<Root>, Stamp), changes: u64) -> Base {
+        table.lineage.epochs().enter(stamp);
+        Base { table: table.clone(), root, stamp, changes }
+    }
+
+    /// The table.
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Its root and stamp.
+    pub(super) fn pinned(&self) -> (Link<Root>, Stamp) {
+        (self.root, self.stamp)
+    }
+
+    /// True if the head of its table has these rows, in the same places or others.
+    pub(super) fn is_of(&self, head: &Head) -> bool {
+        self.changes == head.changes || self.root.is(head.branch.root)
+    }
+}
+
+impl Clone for Base {
+    fn clone(&self) -> Base {
+        Base::hold(&self.table, self.pinned(), self.changes)
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        self.table.lineage.epochs().leave(self.stamp);
+    }
 }
 
 impl Table {
@@ -124,23 +196,36 @@ impl Table {
         options: TableOptions,
     ) -> Arc<Table> {
         let shape = Shape::new(name.into(), schema, options);
-        let epochs = Arc::new(Epochs::default());
+        let id = new_id();
+        let lineage = Arc::new(Lineage::new(id, object));
         let fences = shape.no_fences();
         let root = |stamp| Root { stamp, rows: 0, groups: Vec::new(), fences, next_number: 1 };
+        let branch = Branch::new(lineage.epochs().clone(), &shape.options, root);
+        let sketches = vec![Sketch::default(); shape.schema.len()];
+        Table::of_branch((id, object, shape, lineage), branch, sketches, Role::Owner)
+    }
+
+    /// A table with the version that a branch shows.
+    pub(super) fn of_branch(
+        (id, object, shape, lineage): (u64, ObjectId, Shape, Arc<Lineage>),
+        branch: Branch,
+        sketches: Vec<Sketch>,
+        role: Role,
+    ) -> Arc<Table> {
         let head = Head {
-            branch: Branch::new(epochs.clone(), &shape.options, root),
-            sketches: vec![Sketch::default(); shape.schema.len()],
+            branch,
+            role,
+            sketches,
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,
             changes: 0,
             changed_at: 0,
         };
-        let id = TABLES.fetch_add(1, Ordering::Relaxed) + 1;
         Arc::new(Table {
             id,
             object,
             shape,
-            epochs,
+            lineage,
             turns: Turns::new(id),
             key_samples: KeySamples::default(),
             row_samples: RowSamples::default(),
@@ -182,9 +267,14 @@ impl Table {
         self.head().branch.root.rows
     }
 
-    /// The number of snapshots that are held.
+    /// The number of snapshots that are held, of this table or of those that it was made of.
     pub fn snapshots(&self) -> usize {
-        self.epochs.held()
+        self.lineage.epochs().held()
+    }
+
+    /// What it has in common with tables that it was made of, or that are made of it.
+    pub(crate) fn lineage(&self) -> &Arc<Lineage> {
+        &self.lineage
     }
 
     /// Bytes of memory of the newest version, as they were counted. Exact after [`Table::sweep`], except for
@@ -262,7 +352,11 @@ impl Table {
 
 impl Head {
     /// Notes that rows may change.
+    ///
+    /// # Panics
+    /// If another table has succeeded this one.
     pub(crate) fn change(&mut self) {
+        assert!(!self.branch.is_succeeded(), "a table that another one has succeeded is not written");
         self.changes += 1;
         self.changed_at = self.branch.edit.stamp;
         self.is_changed = true;
@@ -282,7 +376,12 @@ impl Head {
 impl Drop for Table {
     fn drop(&mut self) {
         // Snapshots, forks and statements hold the table, so there are none any more.
-        self.head.get_mut().unwrap_or_else(PoisonError::into_inner).branch.free();
+        let Head { branch, role, .. } = self.head.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match role {
+            Role::Owner => self.lineage.keep(branch),
+            Role::Heir(_) => branch.free_own(),
+            Role::Succeeded => branch.free_succeeded(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
 //! restore                       tables made of row groups of a file
+//! successor                     tables made of others with other columns
 //! key_sample                    values of some rows, which tell how often columns have equal ones
 //! row_sample                    rows to test predicates on
 //! snapshot                      a version, pinned while it is held
@@ -42,6 +43,7 @@ mod restore;
 mod rewrite;
 mod row_sample;
 mod snapshot;
+mod successor;
 mod summaries;
 mod together;
 mod turns;
@@ -66,7 +68,6 @@ pub(crate) use log::{OldRow, Operation, datums};
 pub(crate) use logged::{Appended, Framed, Recorded};
 pub use reader::TableReader;
 pub(crate) use restore::RestoredGroup;
-pub use rewrite::ColumnSource;
 pub use row_sample::{RowSample, SampledSlots};
 pub use snapshot::TableSnapshot;
 pub use together::HeadWriters;
@@ -82,6 +83,7 @@ pub(crate) mod tests {
     mod drift;
     mod ghosts_by_workload;
     mod in_place;
+    pub(crate) mod lineages;
     mod long_texts;
     pub(crate) mod model;
     mod reasons;

@@ -42,7 +42,7 @@ pub(crate) enum Origin {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        self.table.epochs.leave(self.stamp);
+        self.table.lineage().epochs().leave(self.stamp);
     }
 }
 
@@ -91,6 +91,11 @@ impl TableSnapshot {
     /// The root and stamp that a fork begins with.
     pub(crate) fn pinned(&self) -> (Link<Root>, Stamp) {
         (self.0.root, self.0.stamp)
+    }
+
+    /// What it was taken of.
+    pub(super) fn origin(&self) -> &Origin {
+        &self.0.origin
     }
 
     /// True if this and `other` show the same version of the same table.

@@ -67,6 +67,9 @@ impl Table {
         }
         let snapshot = {
             let mut head = self.head();
+            if head.branch.is_succeeded() {
+                return Upkeep { is_done: true, ..Upkeep::default() };
+            }
             if due.is_empty() && !has_small(&head.branch.root, &self.shape) {
                 // The last statement still held what it replaced when it ended. Freed after the lock has been
                 // released.
@@ -182,12 +185,16 @@ impl Table {
         true
     }
 
-    /// Puts something in place with the turn held; `None` if somebody else writes for long.
+    /// Puts something in place with the turn held; `None` if somebody else writes for long, or another table
+    /// has succeeded this one.
     fn put<R>(&self, done: &mut Upkeep, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         let _turn = self.turns.take_soon(PATIENCE)?;
         let start = Instant::now();
         let mut head = self.head();
         let head: &mut Head = &mut head;
+        if head.branch.is_succeeded() {
+            return None;
+        }
         head.forget_summaries();
         let result = put(&mut Writer { shape: &self.shape, branch: &mut head.branch });
         done.longest = done.longest.max(start.elapsed());

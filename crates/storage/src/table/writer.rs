@@ -524,7 +524,11 @@ impl TableWriter<'_> {
             let thinned = std::mem::take(&mut self.thinned);
             Writer { shape, branch: self.branch() }.tidy(thinned);
         }
-        self.branch().sweep();
+        match &mut self.target {
+            // A writer that has changed nothing leaves the head as it is.
+            Target::Head { head, .. } => head.branch.sweep(),
+            Target::Fork(fork) => fork.branch.sweep(),
+        }
     }
 
     /// The redo records of what was written to the head, which are forgotten here.

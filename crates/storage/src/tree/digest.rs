@@ -42,7 +42,7 @@ enum CodeWidth {
 }
 
 /// The digest of a block. A value is `base + factor * code`.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Digest {
     /// The least and the greatest value.
     low: i64,
@@ -227,8 +227,8 @@ impl Digest {
     }
 
     fn slots(&self) -> Slots<'_> {
-        // SAFETY: the block belongs to the digest's row group until that is opened for writing, and then has
-        // no digest any more. Until then live slots are not written; dead ones may be, which `Slots` allow.
+        // SAFETY: the row group of the digest shows the block until it is opened for writing, and then has no
+        // digest any more. Until then live slots are not written; dead ones may be, which `Slots` allow.
         unsafe { Slots::at(self.codes, self.bytes as usize) }
     }
 
@@ -254,6 +254,11 @@ impl Digests {
             if is_known { digests.into() } else { Box::default() }
         };
         Digests(columns.map(of_column).collect())
+    }
+
+    /// The same digests for a row group with other columns: `None` for those whose blocks are constant.
+    pub(crate) fn with_columns(&self, columns: impl Iterator<Item = Option<usize>>) -> Digests {
+        Digests(columns.map(|old| old.map_or_else(Box::default, |old| self.0[old].clone())).collect())
     }
 
     /// Bytes of memory.

@@ -65,6 +65,16 @@ impl Corpse {
         }
     }
 
+    /// Its address, which no other living node has.
+    pub(super) fn address(&self) -> usize {
+        match self {
+            Corpse::Root(link) => link.address(),
+            Corpse::Group(link) => link.address(),
+            Corpse::Slice(link) => link.address(),
+            Corpse::Block(link) => link.address(),
+        }
+    }
+
     /// Bytes of memory that an allocator gives for it, without those of dictionaries.
     fn bytes(&self) -> usize {
         let asked = match self {
@@ -120,6 +130,9 @@ pub(crate) struct Edit {
     pub(super) visible_since: Stamp,
     /// The branch began at this stamp; older nodes are not freed by it.
     pub(super) origin: Stamp,
+    /// Another branch has succeeded this one, which shows one version of it: all of its snapshots have the
+    /// stamp of that, and nothing is written.
+    pub(super) is_succeeded: bool,
     /// Bytes that were added since the branch began, less those that were removed.
     pub(super) bytes: AtomicIsize,
     pub(super) retired: Vec<Retired>,

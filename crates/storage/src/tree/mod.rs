@@ -14,7 +14,8 @@
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
 //! latch      who changes values of a slice in place
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
-//!            edit ◀── branch               check      versions that are written; what holds of each
+//!            edit ◀── branch ◀── lineage   check      versions that are written, also of tables that are
+//!                                                     made of one another; what holds of each
 //! ```
 //! **Stamps** are times of a table's clock, never used twice. A branch has a stamp of its own. Its writer
 //! changes a node *in place* if the node has that stamp, because then nobody else can see the node. If nobody
@@ -34,6 +35,9 @@
 //! block; only the slice, whose live bits change, is copied. Each slice knows which dead slots some version
 //! may still show ([`slice::Slice::visible`]). Only the head writes ghost slots in this way; forks copy.
 //!
+//! **Lineages.** A table that is made of another one with other columns shows the same blocks, and the tables
+//! of such a lineage have one clock ([`lineage`]). Stamps are times of that.
+//!
 //! This follows HyPer's and LMDB's copy-on-write without their counters; figures in `docs/design/storage.md`.
 //! What makes it sound is in [`crate::node::Link`].
 
@@ -46,6 +50,7 @@ mod encoded;
 pub(crate) mod epochs;
 pub(crate) mod key;
 mod latch;
+pub(crate) mod lineage;
 mod numbers;
 mod root;
 mod row_group;
@@ -64,10 +69,11 @@ pub(crate) use edit::{Edit, Node};
 pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;
 pub(crate) use latch::{Latch, Latched};
+pub(crate) use lineage::Lineage;
 pub(crate) use numbers::Numbers;
 pub(crate) use root::Root;
 pub(crate) use row_group::Partition;
-pub use row_group::{RowGroup, inspect};
+pub use row_group::{ColumnSource, RowGroup, inspect};
 pub use row_id::RowId;
 pub(crate) use row_id::{Run, runs_of};
 pub(crate) use shape::Shape;

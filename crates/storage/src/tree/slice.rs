@@ -39,6 +39,14 @@ pub(crate) struct Slice {
     blocks: Box<[Link<Block>]>,
 }
 
+/// A block of a slice that is made of another one.
+pub(super) enum ColumnBlock {
+    /// The same block as the other's in a column.
+    Kept(usize),
+    /// A new one.
+    New(Block),
+}
+
 /// What readers of a slice read next, to be prefetched.
 #[derive(Clone, Copy)]
 pub(crate) struct SliceAhead {
@@ -66,11 +74,7 @@ impl Node for Slice {
     }
 
     fn copy(&self, edit: &Edit) -> Slice {
-        // Visible bits are of versions before this one, and may go if no snapshot is so old.
-        let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
-        visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
-        let (stamp, blocks) = (edit.stamp, self.blocks.clone());
-        Slice { stamp, latch: Latch::default(), visible, blocks, ..*self }
+        self.with_blocks(self.blocks.clone(), edit)
     }
 
     fn retire(link: Link<Slice>, edit: &mut Edit) {
@@ -123,6 +127,39 @@ impl Slice {
             of_slices.for_each(|(links, blocks)| links.extend(blocks.next().map(|block| hung(block, edit))));
         }
         lives.into_iter().zip(links).map(|(live, links)| Slice::of_links(live, links, edit)).collect()
+    }
+
+    /// A slice with the same slots and other columns, for a table that is made of this one's. The edit counts
+    /// the difference. Blocks that both have are not looked at.
+    pub(super) fn with_columns(
+        &self,
+        columns: impl Iterator<Item = ColumnBlock>,
+        dropped: &[usize],
+        edit: &Edit,
+    ) -> Slice {
+        let mut bytes = 0;
+        let mut block = |source: ColumnBlock| match source {
+            ColumnBlock::Kept(column) => self.blocks[column],
+            ColumnBlock::New(block) => {
+                bytes += block.bytes() as isize;
+                hung(block, edit)
+            }
+        };
+        let blocks: Box<[Link<Block>]> = columns.map(&mut block).collect();
+        for &column in dropped {
+            bytes -= (self.blocks[column].bytes() + self.blocks[column].dictionary_share()) as isize;
+        }
+        let links = (blocks.len() as isize - self.blocks.len() as isize) * size_of::<Link<Block>>() as isize;
+        edit.count(bytes + links);
+        Slice { key: edit.key, ..self.with_blocks(blocks, edit) }
+    }
+
+    /// A copy for the owner of the edit with these blocks.
+    fn with_blocks(&self, blocks: Box<[Link<Block>]>, edit: &Edit) -> Slice {
+        // Visible bits are of versions before this one, and may go if no snapshot is so old.
+        let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
+        visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
+        Slice { stamp: edit.stamp, latch: Latch::default(), visible, blocks, ..*self }
     }
 
     fn of_links(live: [u64; WORDS], blocks: Vec<Link<Block>>, edit: &Edit) -> Slice {

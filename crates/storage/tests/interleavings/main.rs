@@ -51,11 +51,11 @@ pub use definition::{
 };
 pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
-    PartitionInfo, Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, BinInfo, Difference, Frequencies, HeadWriters, Interrupt, PartitionInfo,
+    Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
-pub use tree::{Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};
+pub use tree::{ColumnSource, Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.
@@ -408,6 +408,53 @@ impl Database {
 }
 
 /// False for a conflict.
+/// A table succeeds another one beside readers, upkeep and a fork of that, and is written.
+fn a_table_succeeds_another_one_beside_its_readers() {
+    let old = table(16);
+    insert(&old, (0..20).map(|key| key * 10));
+    assert!(old.upkeep(Duration::from_secs(60)).warm > 0);
+    let first = rows(&old.snapshot());
+    let (reader, keeper, forker) = (old.clone(), old.clone(), old.clone());
+    let seen = first.clone();
+    let reader = thread::spawn(move || {
+        let early = reader.snapshot();
+        assert_eq!(rows(&early), seen);
+        let late = reader.snapshot();
+        drop((reader, early));
+        assert_eq!(rows(&late), seen);
+    });
+    let keeper = thread::spawn(move || {
+        for _ in 0..2 {
+            keeper.upkeep(Duration::from_secs(60));
+        }
+    });
+    let forker = thread::spawn(move || {
+        let mut transaction = Transaction::begin(std::slice::from_ref(&forker));
+        let mut writer = transaction.write(&forker);
+        (0..4).for_each(|key| _ = writer.insert(&row(key * 10 + 5, 0)));
+        drop(writer);
+        assert_eq!(transaction.snapshot(&forker).rows(), 24);
+    });
+    let mut schema = old.schema().clone();
+    schema.push(Field::new("c", DataType::Int64));
+    let constant = ColumnSource::Constant(entasis_vector::Value::Integer(7));
+    let sources = [ColumnSource::Old(0), ColumnSource::Old(1), constant];
+    let new = old.snapshot().with_columns(schema, &sources, old.options().clone());
+    let new = new.expect("it is a version of the head");
+    assert!(new.succeed(), "nobody has changed its rows");
+    drop(old);
+    for key in 0..4 {
+        let found = new.snapshot().find(&row(key * 10, 0)[..1]).expect("the row is there");
+        new.write().delete(found);
+        new.write().insert(&[Datum::Integer((key * 10 + 1).into()), Datum::Integer(1), Datum::Integer(7)]);
+    }
+    [reader, keeper, forker].into_iter().for_each(|thread| thread.join().unwrap());
+    let moved = |(key, value): (i64, i64)| if key < 40 { (key + 1, 1) } else { (key, value) };
+    assert_eq!(rows(&new.snapshot()), first.into_iter().map(moved).collect::<Vec<_>>());
+    new.sweep();
+    assert_eq!((new.retired(), new.snapshots()), (0, 0), "nothing is left of the other one");
+}
+
 fn succeeds(result: entasis_vector::Result<()>) -> bool {
     match result {
         Ok(()) => true,
@@ -654,6 +701,11 @@ fn main() {
     );
     run("row groups are split beside readers and forks", row_groups_are_split_beside_readers_and_forks, 5000);
     run("upkeep changes nothing beside writers", upkeep_changes_nothing_beside_writers, 5000);
+    run(
+        "a table succeeds another one beside its readers",
+        a_table_succeeds_another_one_beside_its_readers,
+        3000,
+    );
     run(
         "a statement and a commit of its table both end",
         a_statement_and_a_commit_of_its_table_both_end,

@@ -13,12 +13,13 @@ use crate::checkpoint::{
     recover,
 };
 use crate::file::{Access, Contents, DataFile, State};
+use crate::table::tests::model::datums;
 use crate::table::tests::rows::column_chunk;
 use crate::table::{Table, Waiter};
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::wal::{Log, LogReader, SegmentBytes, Synchronous};
-use crate::{Layout, TableOptions, Transaction};
+use crate::{ColumnSource, Layout, TableOptions, Transaction};
 use entasis_vector::{DataType, Error, Field, Result, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -152,6 +153,9 @@ impl Files for Seen {
     }
 }
 
+/// The value of all rows in columns that were added.
+const ADDED: i128 = 5;
+
 /// Rows by table.
 type Model = BTreeMap<String, BTreeMap<i128, i128>>;
 
@@ -178,6 +182,12 @@ fn new_table(name: &str, has_key: bool) -> Arc<Table> {
     Table::with_options(name, fields.to_vec(), if has_key { key } else { sizes })
 }
 
+/// A row of a table, to which columns may have been added.
+fn row_of(table: &Table, key: i128, value: i128) -> Vec<Value> {
+    let added = (2..table.schema().len()).map(|_| ADDED);
+    [key, value].into_iter().chain(added).map(Value::Integer).collect()
+}
+
 fn state(catalog: &Catalog) -> Model {
     let names = catalog.version();
     let rows = |table: &Arc<Table>| {
@@ -186,7 +196,12 @@ fn state(catalog: &Catalog) -> Model {
             Datum::Integer(number) => number,
             other => panic!("{other:?}"),
         };
-        snapshot.row_ids().map(|id| (number(id, 0), number(id, 1))).collect()
+        let added = 2..snapshot.schema().len();
+        snapshot
+            .row_ids()
+            .inspect(|id| assert!(added.clone().all(|column| number(*id, column) == ADDED)))
+            .map(|id| (number(id, 0), number(id, 1)))
+            .collect()
     };
     names.tables().map(|entry| (entry.name.clone(), rows(&entry.table))).collect()
 }
@@ -235,7 +250,7 @@ impl Writer {
 
     /// Does something that a writer does.
     fn step(&mut self) {
-        let done = match self.random.below(24) {
+        let done = match self.random.below(28) {
             0 | 1 => self.checkpoint(State::Open),
             2 => self.close(),
             3 => {
@@ -247,6 +262,7 @@ impl Writer {
                 Ok(())
             }
             5..8 => self.rename(),
+            8..11 => self.alter(),
             _ => self.commit(),
         };
         if done.is_err() {
@@ -277,10 +293,8 @@ impl Writer {
                     let new: Vec<i128> =
                         (self.next_key + 1..).take(1 + self.random.below(300) as usize).collect();
                     self.next_key += new.len() as i128;
-                    let new_rows: Vec<_> = new
-                        .iter()
-                        .map(|key| vec![Value::Integer(*key), Value::Integer(key % 1000)])
-                        .collect();
+                    let new_rows: Vec<_> =
+                        new.iter().map(|key| row_of(&entry.table, *key, key % 1000)).collect();
                     let mut appender = entry.table.appender();
                     appender.append(&column_chunk(&new_rows, entry.table.schema(), false), 0)?;
                     rows.append(&entry.table, vec![appender.finish()])?;
@@ -307,7 +321,8 @@ impl Writer {
                     }
                     None => {
                         self.next_key += 1;
-                        writer.insert(&[Datum::Integer(self.next_key), Datum::Integer(value)]);
+                        let row = row_of(&entry.table, self.next_key, value);
+                        writer.insert(&datums(&row, entry.table.schema()));
                         own.insert(self.next_key, value);
                     }
                 }
@@ -321,6 +336,35 @@ impl Writer {
         if has_written && synchronous != Synchronous::Off {
             lock(&self.states).safe = number;
         }
+        Ok(())
+    }
+
+    /// Adds a column to a table, or drops those that were added; now and then rows come in the same commit.
+    fn alter(&mut self) -> Result<()> {
+        let base = self.catalog.version();
+        let (mut now, mut state) = (base.clone(), self.newest());
+        let name = format!("t{}", self.random.below(4));
+        let Some(old) = base.table(&name).map(|entry| entry.table.clone()) else { return self.rename() };
+        let mut schema = old.schema()[..2].to_vec();
+        let mut sources = vec![ColumnSource::Old(0), ColumnSource::Old(1)];
+        if old.schema().len() < 4 {
+            schema.extend_from_slice(&old.schema()[2..]);
+            sources.extend((2..schema.len()).map(ColumnSource::Old));
+            schema.push(Field::new(format!("c{}", schema.len()), DataType::Int64));
+            sources.push(ColumnSource::Constant(Value::Integer(ADDED)));
+        }
+        let new = old.snapshot().with_columns(schema, &sources, old.options().clone());
+        let new = new.expect("it is a version of the head");
+        if self.random.below(4) == 0 {
+            self.next_key += 1;
+            new.write_unknown().insert(&datums(&row_of(&new, self.next_key, 3), new.schema()));
+            state.get_mut(&name).expect("it has a twin").insert(self.next_key, 3);
+        }
+        now.put(Entry::Table(Arc::new(TableEntry::plain(new))));
+        self.files.1.set_synchronous(Synchronous::Full);
+        let number = self.expect(state);
+        self.publish(&base, &now)?;
+        lock(&self.states).safe = number;
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! whole      all types, layouts, encodings, objects: there and back
 //! changes    what a later checkpoint writes, and what it must not leave out
 //! logged     names in the log: recovery of file and log
+//! heirs      tables that are made of others with other columns
 //! loads      many rows in the file before their commit, and what becomes of them
 //! damage     disks that stop, bytes that rot
 //! beside     followers, while a writer does anything
@@ -13,6 +14,7 @@
 mod beside;
 mod changes;
 mod damage;
+mod heirs;
 mod loads;
 mod logged;
 mod whole;

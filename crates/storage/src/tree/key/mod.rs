@@ -54,6 +54,11 @@ impl LayoutKey {
         LayoutKey { columns: columns.to_vec(), types, is_word }
     }
 
+    /// True if keys of the other, whose columns may stand elsewhere, are in the same form.
+    pub(crate) fn has_form_of(&self, other: &LayoutKey) -> bool {
+        (&self.types, self.is_word) == (&other.types, other.is_word)
+    }
+
     /// A key that is not greater than any key of a row.
     pub(crate) fn least(&self) -> Key {
         if self.is_word { Key::Word(0) } else { Key::Bytes(Arc::from([])) }

@@ -15,15 +15,18 @@
 //! live         which slots are rows
 //! partitions   which slots hold which part of the layout key
 //! ahead        prefetches what readers read next
+//! columns      the same rows with other columns
 //! inspect      describes its blocks, for users
 //! ```
 //! How it is read is in [`crate::scan`].
 
 mod ahead;
+mod columns;
 pub mod inspect;
 mod live;
 mod partitions;
 
+pub use columns::ColumnSource;
 pub(crate) use partitions::Partition;
 
 use super::digest::{Digest, Digests};
