@@ -12,8 +12,8 @@ const WORDS: &[&str] =
     &["a", "b", "ab", "a", "b", "", "a, b", "\"", "[", "]", "{x}", "NULL", "null", "\\", "it''s", " x ", "1"];
 
 /// What Entasis does not bind yet, though DuckDB and PostgreSQL do: `unnest` in `FROM` of a statement with
-/// `USING` or `NATURAL`, and in a `SELECT` list beside an expression with the name of a column. `make compare`
-/// shows it; random queries for the reference leave it out.
+/// `USING` or `NATURAL`, and in a `SELECT` list beside an expression with the name of a column. `make
+/// compare` shows it; random queries for the reference leave it out.
 pub(super) const UNBOUND: bool = true;
 
 impl Generator {
