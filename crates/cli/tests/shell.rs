@@ -264,6 +264,17 @@ fn lists_and_structs_are_json() {
     );
 }
 
+#[test]
+fn instants_are_in_the_zone_of_the_session_in_every_mode() {
+    let sql = "SET timezone = 'Asia/Tokyo'; SELECT i, [i] AS l, {'i': [i]} AS s \
+               FROM (SELECT TIMESTAMPTZ '2024-01-01 00:00:00+00' AS i)";
+    for mode in ["table", "csv", "json", "jsonl", "markdown", "line"] {
+        let output = run(&["-m", mode, "-c", sql]);
+        let text = stdout(&output);
+        assert_eq!(text.matches("2024-01-01 09:00:00+09").count(), 3, "{mode}: {text}{}", stderr(&output));
+    }
+}
+
 /// What the prompt prints for keys that arrive all at once, without the marks of a bracketed paste.
 #[cfg(target_os = "linux")]
 fn typed(keys: &str) -> String {

@@ -3,6 +3,7 @@
 //! is [`nested::decode`].
 
 use crate::CHUNK_ROWS;
+use crate::bitmap;
 use crate::buffer::Native;
 use crate::error::{Error, Result};
 use crate::string::{StringHeap, StringView};
@@ -47,8 +48,12 @@ pub fn write_parts(parts: &[Part<'_>], ty: DataType, out: &mut Vector) -> Result
         _ if parts.iter().all(Option::is_none) => Ok(()),
         _ => Err(Error::internal(format!("a {ty} is no part of a nested value"))),
     }?;
-    let nulls = parts.iter().enumerate().filter(|(_, part)| part.is_none());
-    nulls.for_each(|(position, _)| out.set_null(position));
+    if parts.iter().any(Option::is_none) {
+        // There are bits for all parts, not only up to the last NULL.
+        let validity = out.validity_mut(parts.len());
+        let nulls = parts.iter().enumerate().filter(|(_, part)| part.is_none());
+        nulls.for_each(|(position, _)| bitmap::set(validity, position, false));
+    }
     Ok(())
 }
 

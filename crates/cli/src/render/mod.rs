@@ -103,14 +103,7 @@ impl<'a> Answer<'a> {
     }
     /// A value of column `column` as text.
     pub fn show(&self, value: &Value, column: usize) -> String {
-        match (value, self.ty(column)) {
-            (Value::Integer(micros), DataType::TimestampTz) => {
-                let mut text = String::new();
-                self.zone.write(&mut text, *micros as i64).expect("a String takes all");
-                text
-            }
-            (value, ty) => value.display(ty).to_string(),
-        }
+        self.zone.shown(value, self.ty(column))
     }
 }
 

@@ -6,7 +6,8 @@
 use super::unnests::UNNEST;
 use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Statement, TableAliasColumnDef, TableFactor, Visitor, VisitorMut,
+    Expr, ObjectName, Query, Statement, TableAliasColumnDef, TableFactor, TableFunctionArgs, Visitor,
+    VisitorMut,
 };
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -42,14 +43,23 @@ impl VisitorMut for Namer {
         let TableFactor::Table { name, alias: Some(alias), args: Some(args), .. } = factor else {
             return ControlFlow::Continue(());
         };
-        let name = name.to_string().trim_matches('"').to_ascii_lowercase();
-        let gives_one = SCALARS.contains(&name.as_str()) && (name != UNNEST || args.args.len() == 1);
-        let is_free = self.written.last().is_some_and(|written| !written.contains(&name));
-        if gives_one && is_free && alias.columns.is_empty() {
+        let Some(columns) = columns_of(name, args) else { return ControlFlow::Continue(()) };
+        let is_free = |name| self.written.last().is_some_and(|written| !written.contains(name));
+        if let [name] = &columns[..]
+            && is_free(name)
+            && alias.columns.is_empty()
+        {
             alias.columns.push(TableAliasColumnDef::from_name(alias.name.value.clone()));
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The names of the columns of such a function, or of `unnest`, which has one for each list.
+pub(super) fn columns_of(name: &ObjectName, args: &TableFunctionArgs) -> Option<Vec<String>> {
+    let name = name.to_string().trim_matches('"').to_ascii_lowercase();
+    let columns = if name == UNNEST { args.args.len() } else { 1 };
+    SCALARS.contains(&name.as_str()).then(|| vec![name; columns])
 }
 
 /// The last parts of all names in the expressions of a query.

@@ -1,12 +1,13 @@
 //! `SELECT unnest(l) AS h FROM t ORDER BY id, h`: a list is taken apart, and the rows are ordered by what is
 //! no result. The binder looks for such keys among the results of the rows that are taken apart, where they
-//! are missing. So they become results of a query within the query:
+//! are missing. It also takes the columns that results read for these results if they are called the same
+//! (`SELECT unnest(l), a + 1 AS a`). So results become those of a query within the query, under other names:
 //!
 //! ```text
 //! SELECT "…0" AS h FROM (SELECT unnest(l) AS "…0", id AS "…key0" FROM t) ORDER BY "…key0", "…0"
 //! ```
 //!
-//! Not done with `DISTINCT`, whose keys are results, and for lists with `*`.
+//! Not done for lists with `*`. The keys of a `DISTINCT` are results.
 
 use super::unnests::UNNEST;
 use crate::hidden::MARK;
@@ -14,8 +15,10 @@ use crate::syntax::parse::parse_query;
 use crate::syntax::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visitor,
+    visit_expressions,
 };
 use entasis_vector::Result;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// Gives a query whose list takes lists apart the keys of its order as results.
@@ -24,10 +27,12 @@ use std::ops::ControlFlow;
 /// Internal.
 pub(super) fn apply(query: &mut Query) -> Result<()> {
     let SetExpr::Select(select) = &mut *query.body else { return Ok(()) };
-    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else {
-        return Ok(());
+    let keys = match &mut query.order_by {
+        None => &mut [][..],
+        Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) => keys,
+        Some(_) => return Ok(()),
     };
-    if select.distinct.is_some() || !takes_apart(&select.projection) {
+    if !takes_apart(&select.projection) {
         return Ok(());
     }
     // Expression and name of each result.
@@ -51,7 +56,9 @@ pub(super) fn apply(query: &mut Query) -> Result<()> {
     };
     let is_number =
         |key: &Expr| matches!(key, Expr::Value(value) if matches!(value.value, Value::Number(..)));
-    if keys.iter().all(|key| is_number(&key.expr) || place(&key.expr).is_some()) {
+    let are_results = keys.iter().all(|key| is_number(&key.expr) || place(&key.expr).is_some());
+    let is_settled = if are_results { !are_misread(&results) } else { select.distinct.is_some() };
+    if is_settled {
         return Ok(());
     }
     let hidden = |name: String| Ident::with_quote('"', format!("{MARK}{name}"));
@@ -85,6 +92,30 @@ pub(super) fn apply(query: &mut Query) -> Result<()> {
         query.body = around.body;
     }
     Ok(())
+}
+
+/// True if a result is called as a column that results read, and is not that column.
+fn are_misread(results: &[(Expr, Ident)]) -> bool {
+    let mut read = HashSet::new();
+    for (expr, _) in results {
+        let _ = visit_expressions(expr, |part| {
+            read.extend(last_name(part).map(|name| name.value.to_ascii_lowercase()));
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    results.iter().any(|(expr, name)| {
+        let is_itself = last_name(expr).is_some_and(|own| own.value.eq_ignore_ascii_case(&name.value));
+        !is_itself && read.contains(&name.value.to_ascii_lowercase())
+    })
+}
+
+/// The name of a column, without that of its table.
+fn last_name(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    }
 }
 
 /// True if an item of a list takes a list apart.

@@ -17,7 +17,7 @@
 //!
 //! Statements without such joins are not changed. Not handled here: ambiguous names.
 
-use super::asof;
+use super::{asof, scalars_in_from};
 use crate::binding::context::Context;
 use crate::binding::relations::stem;
 use crate::hidden::query_of_all;
@@ -427,6 +427,13 @@ impl<'a> Joins<'a> {
                 let names = self.results(subquery)?;
                 let alias = alias.as_ref();
                 Ok(of_relation(alias.map(|alias| &alias.name), renamed(names, alias)))
+            }
+            // It may read columns of relations before it, so it is not bound alone.
+            TableFactor::Table { name, args: Some(args), alias, .. }
+                if let Some(names) = scalars_in_from::columns_of(name, args) =>
+            {
+                let names = renamed(names, alias.as_ref());
+                Ok(of_relation(qualifier(factor).as_ref(), names))
             }
             TableFactor::Table { name, args, .. } => {
                 let last = name.0.last().and_then(|part| part.as_ident()).cloned();
