@@ -1,8 +1,8 @@
 //! Row groups with other columns, for a table that is made of another one ([`crate::tree::lineage`]).
 //!
-//! Rows keep their slots, and blocks of columns that stay are the same nodes. So the work is some hundred
-//! nanoseconds for a slice, whatever its blocks hold: only those of columns that go are looked at, to count
-//! their bytes.
+//! Rows keep their slots, and blocks of columns that stay are the same nodes. So the work is a microsecond or
+//! two for a slice, whatever its blocks hold: only those of columns that go are looked at, to count their
+//! bytes.
 
 use super::RowGroup;
 use crate::block::Block;
