@@ -3,8 +3,9 @@
 //! - *A search for each*, if they are few: the index is laid out by its key. Rows with the same key are looked
 //!   up together, because very many others may have that key too.
 //! - *One pass*, if they are many: all rows of the index are read once, block by block, and each is looked up
-//!   among the wanted ones. What is hashed is what tells the rows of the table apart, its row number or
-//!   layout key, and mostly a number; only a row that is found there is compared as a whole.
+//!   among the wanted ones by what tells the rows of the table apart, its row number or a distinct layout key.
+//!   If that is one number, nothing else is read. While a statement has not ended, two rows may have one
+//!   layout key; then there are too many, and rows are compared as a whole.
 //!
 //! Every wanted row is in the index; otherwise the index is damaged, which ends the statement.
 
@@ -33,7 +34,13 @@ pub(super) fn find_rows(
     interrupt: &mut Interrupt,
 ) -> Result<Vec<RowId>> {
     if rows.len() > 1 && rows.len() as u64 > writer.rows() / PASS_SHARE {
-        find_in_one_pass(writer, rows, &identity(key, table), interrupt)
+        let identity = identity(key, table);
+        if let [column] = identity[..]
+            && let Some(found) = find_numbers(writer, &rows, column, interrupt)?
+        {
+            return Ok(found);
+        }
+        find_in_one_pass(writer, rows, &identity, interrupt)
     } else {
         find_by_key(writer, rows, key.columns.len(), interrupt)
     }
@@ -60,6 +67,42 @@ fn identity(key: &Key, table: &Table) -> Vec<usize> {
     (0..columns.len()).filter(|&at| identifies(columns[at])).collect()
 }
 
+/// Reads one column of all rows of the index, and takes those of which the wanted rows have the number there.
+/// `None` if that is no number, or there are more rows with these numbers than wanted ones.
+///
+/// # Errors
+/// Interrupted.
+fn find_numbers(
+    writer: &TableWriter<'_>,
+    rows: &[&Values],
+    column: usize,
+    interrupt: &mut Interrupt,
+) -> Result<Option<Vec<RowId>>> {
+    let number = |datum: Datum<'_>| match datum {
+        Datum::Integer(number) => i64::try_from(number).ok(),
+        _ => None,
+    };
+    let ty = writer.schema()[column].ty;
+    let mut numbers = Vec::with_capacity(rows.len());
+    for row in rows {
+        interrupt.look_now_and_then()?;
+        let Some(number) = number(Datum::of_value(&row[column], ty)) else { return Ok(None) };
+        numbers.push((Datum::Integer(number.into()).hash(), number));
+    }
+    let wanted = Buckets::of(numbers);
+    let mut found = Vec::with_capacity(rows.len());
+    writer.each_row(&[column], |id, row| {
+        interrupt.look_now_and_then()?;
+        if let Some(number) = number(row[0])
+            && wanted.with(row[0].hash()).iter().any(|&(_, wanted)| wanted == number)
+        {
+            found.push(id);
+        }
+        Ok(())
+    })?;
+    Ok((found.len() == rows.len()).then_some(found))
+}
+
 /// Reads all rows of the index, and takes those that are wanted. `hashed` are the columns of which rows are
 /// hashed.
 fn find_in_one_pass(
@@ -83,16 +126,40 @@ fn find_in_one_pass(
     Ok(found)
 }
 
+/// Things by their hashes.
+struct Buckets<T> {
+    /// Ascending by hash.
+    by_hash: Vec<(u64, T)>,
+    /// Where those begin whose hashes have the same first bits, and where the last ones end.
+    starts: Vec<u32>,
+    /// How many bits of a hash are behind those.
+    shift: u32,
+}
+
+impl<T> Buckets<T> {
+    fn of(mut by_hash: Vec<(u64, T)>) -> Buckets<T> {
+        by_hash.sort_unstable_by_key(|(hash, _)| *hash);
+        let bits = by_hash.len().next_power_of_two().ilog2() + 1;
+        let shift = u64::BITS - bits;
+        let mut starts = vec![0u32; (1 << bits) + 1];
+        by_hash.iter().for_each(|(hash, _)| starts[(hash >> shift) as usize + 1] += 1);
+        (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+        Buckets { by_hash, starts, shift }
+    }
+
+    /// Those with a hash, and a few others.
+    fn with(&self, hash: u64) -> &[(u64, T)] {
+        let bucket = (hash >> self.shift) as usize;
+        &self.by_hash[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
+    }
+}
+
 /// Rows that are wanted, by a hash of some columns.
 struct Wanted<'r> {
     rows: Vec<&'r Values>,
     types: &'r [DataType],
-    /// Hashes and indexes of rows, ascending.
-    by_hash: Vec<(u64, u32)>,
-    /// Where the rows begin whose hashes have the same first bits, and where the last ones end.
-    starts: Vec<u32>,
-    /// How many bits of a hash are behind those.
-    shift: u32,
+    /// Indexes of the rows.
+    by_hash: Buckets<u32>,
     is_taken: Vec<bool>,
 }
 
@@ -109,28 +176,20 @@ impl<'r> Wanted<'r> {
             let datums = hashed.iter().map(|&column| Datum::of_value(&row[column], types[column]));
             by_hash.push((hash(datums), index as u32));
         }
-        by_hash.sort_unstable();
-        let bits = rows.len().next_power_of_two().ilog2() + 1;
-        let shift = u64::BITS - bits;
-        let mut starts = vec![0u32; (1 << bits) + 1];
-        by_hash.iter().for_each(|(hash, _)| starts[(hash >> shift) as usize + 1] += 1);
-        (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
         let is_taken = vec![false; rows.len()];
-        Ok(Wanted { rows, types, by_hash, starts, shift, is_taken })
+        Ok(Wanted { rows, types, by_hash: Buckets::of(by_hash), is_taken })
     }
 
     /// Takes one of the wanted rows that are equal to `row`. False if all of them have been taken, or there
     /// is none.
     fn take(&mut self, row: &[Datum<'_>], hashed: &[usize]) -> bool {
         let hash = hash(hashed.iter().map(|&column| row[column]));
-        let bucket = (hash >> self.shift) as usize;
-        let candidates = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
         let is_it = |&&(of, index): &&(u64, u32)| {
             let wanted = self.rows[index as usize].iter().zip(self.types);
             let wanted = wanted.map(|(value, &ty)| Datum::of_value(value, ty));
             of == hash && !self.is_taken[index as usize] && wanted.zip(row).all(|(a, b)| a.is_same(*b))
         };
-        let it = self.by_hash[candidates].iter().find(is_it).map(|&(_, index)| index as usize);
+        let it = self.by_hash.with(hash).iter().find(is_it).map(|&(_, index)| index as usize);
         it.inspect(|&index| self.is_taken[index] = true).is_some()
     }
 }
@@ -228,10 +287,46 @@ mod tests {
             let mut expected: Vec<Values> = wanted.iter().copied().cloned().collect();
             expected.sort_by_key(|values| format!("{values:?}"));
             assert_eq!(searched, expected);
+            // Numbers that several rows have do not tell them apart.
+            let by_number = find_numbers(&writer, &wanted, 1, &mut interrupt).unwrap();
+            assert!(by_number.is_none_or(|found| values(found) == expected));
             for hashed in [&[0, 1][..], &[1], &[0], &[]] {
                 let pass = find_in_one_pass(&writer, wanted.clone(), hashed, &mut interrupt).unwrap();
                 assert_eq!(values(pass), expected, "{hashed:?}");
             }
+        }
+    }
+
+    #[test]
+    fn numbers_find_what_whole_rows_find() {
+        for negative in [false, true] {
+            let schema: Schema =
+                vec![Field::new("s", DataType::Varchar), Field::new("number", DataType::Int64)];
+            let table = Table::with_options("index", schema, TableOptions::keyed(vec![0]));
+            let types = [DataType::Varchar, DataType::Int64];
+            let number = |i: i64| if negative { -i * i } else { i * 31 };
+            let row =
+                |i: i64| vec![Value::Text(format!("{}", i % 97).into()), Value::Integer(number(i).into())];
+            let rows: Vec<Values> = (0..4000).map(row).collect();
+            let mut writer = table.write();
+            for row in &rows {
+                writer.insert(&datums(row, &types));
+            }
+            let mut interrupt = Interrupt::by(CancelFlag::default());
+            let wanted: Vec<&Values> = rows.iter().step_by(3).collect();
+            let mut found =
+                find_numbers(&writer, &wanted, 1, &mut interrupt).unwrap().expect("it is a number");
+            let mut expected = find_in_one_pass(&writer, wanted.clone(), &[0, 1], &mut interrupt).unwrap();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected);
+            assert_eq!(found.len(), wanted.len());
+            // Two rows have the number of a wanted one; a text is no number.
+            writer.insert(&[Datum::Bytes(b"another"), Datum::Integer(number(3).into())]);
+            assert!(find_numbers(&writer, &wanted, 1, &mut interrupt).unwrap().is_none());
+            assert!(find_numbers(&writer, &wanted, 0, &mut interrupt).unwrap().is_none());
+            let again = find_in_one_pass(&writer, wanted, &[1], &mut interrupt).unwrap();
+            assert_eq!(again.len(), expected.len());
         }
     }
 }
