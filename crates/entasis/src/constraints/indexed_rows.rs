@@ -1,10 +1,10 @@
 //! Finds the rows of an index that are to be removed, of which the values are known.
 //!
-//! - *A search for each*, if they are few: the index is laid out by its key. Rows with the same key are looked
-//!   up together, because very many others may have that key too.
+//! - *A search for each*, if they are few: the index is laid out by its key. Rows with the same key are
+//!   looked up together, because very many others may have that key too.
 //! - *One pass*, if they are many: all rows of the index are read once, block by block, and each is looked up
-//!   among the wanted ones by what tells the rows of the table apart, its row number or a distinct layout key.
-//!   If that is one number, nothing else is read. While a statement has not ended, two rows may have one
+//!   among the wanted ones by what tells the rows of the table apart, its row number or a distinct layout
+//!   key. If that is one number, nothing else is read. While a statement has not ended, two rows may have one
 //!   layout key; then there are too many, and rows are compared as a whole.
 //!
 //! Every wanted row is in the index; otherwise the index is damaged, which ends the statement.
