@@ -452,7 +452,7 @@ impl entasis_sql::Catalog for Names<'_> {
         targets: &[Field],
         options: &[(String, Value)],
     ) -> Result<Arc<dyn Relation>> {
-        files::copy_from(path, targets, options, &self.session.cancel)
+        files::copy_from(path, targets, options, (&self.session.cancel, self.clocks.zone))
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
@@ -471,8 +471,9 @@ impl entasis_sql::Catalog for Names<'_> {
             Some(function) => self.about_layout(name, args, function),
             None => {
                 let stored = |table: &str| self.written_table(table).map(|(rows, _)| rows);
-                let (rejects, cancel) = (&self.session.rejects, &self.session.cancel);
-                relations::table_function(name, args, rejects, cancel, stored).map(|found| self.noted(found))
+                let rejects = &self.session.rejects;
+                let by = (&self.session.cancel, self.clocks.zone);
+                relations::table_function(name, args, rejects, by, stored).map(|found| self.noted(found))
             }
         }
     }

@@ -157,6 +157,10 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     if let Some(parameter) = plain(value)? {
         return Ok(parameter);
     }
+    // What pandas has for NULL; NaT is a datetime, too.
+    if ["NaTType", "NAType"].contains(&&*value.get_type().name()?.to_string()) {
+        return Ok((Value::Null, DataType::Null));
+    }
     let py = value.py();
     if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
         let bytes = py.get_type::<PyBytes>().call1((value,))?;

@@ -55,6 +55,7 @@ pub(super) fn export(
             let file = file_name(&table.name, written.extension, &mut taken);
             let path = target.directory.join(&file);
             let shown = path.display().to_string();
+            target.is_free(&path)?;
             let plan = rows_of(&plain, work, table, written.format)?;
             let sink = files::copy_to(&shown, &plan.schema(), &written.copy, &plain.context())?;
             execute(&plain, plan, &*sink)?;
@@ -207,6 +208,10 @@ struct Target {
 impl Target {
     /// An empty directory, which is created if it does not exist.
     fn new(directory: &Path) -> Result<Target> {
+        if directory.as_os_str().is_empty() {
+            return Err(Error::input("the directory of an export has no name")
+                .with_hint("use an empty or a new directory; '.' is the current one"));
+        }
         let shown = directory.display();
         let failed = |error| Error::io(format!("cannot export to '{shown}'"), &error);
         let is_new = !directory.try_exists().map_err(failed)?;
@@ -221,6 +226,16 @@ impl Target {
             return Err(Error::new(ErrorKind::Io, text).with_hint("use an empty or a new directory"));
         }
         Ok(Target { directory: directory.to_owned(), is_new, files: Vec::new() })
+    }
+
+    /// Refuses a file that is there by now: the directory was empty, so it is another's.
+    fn is_free(&self, path: &Path) -> Result<()> {
+        let failed = |error| Error::io(format!("'{}'", path.display()), &error);
+        match path.try_exists().map_err(failed)? {
+            true => Err(Error::new(ErrorKind::Io, format!("'{}' is there by now", path.display()))
+                .with_hint("use an empty or a new directory")),
+            false => Ok(()),
+        }
     }
 
     /// Writes a new file.

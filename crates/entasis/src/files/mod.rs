@@ -54,7 +54,7 @@ pub use paths::FileOptions;
 use codec::Codec;
 use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
-use entasis_sql::Argument;
+use entasis_sql::{Argument, TimeZone};
 use entasis_vector::{Error, ErrorKind, Field, Result, Value};
 use std::fmt;
 use std::path::Path;
@@ -176,7 +176,8 @@ fn open_all(patterns: &[String], options: &Options, cancel: &CancelFlag) -> Resu
 }
 
 /// The relation of a call such as `read_csv('path', delim => '|', header => true)`: a path, a pattern or a
-/// list of these, then named options. Skipped rows go to `rejects`, if an option asks for that.
+/// list of these, then named options. Skipped rows go to `rejects`, if an option asks for that; instants that
+/// name no zone are in `zone`.
 ///
 /// # Errors
 /// Those of [`open`]; input, if an option is unknown or ill-typed.
@@ -185,10 +186,11 @@ pub fn read_function(
     format: Format,
     args: &[(Option<String>, Argument)],
     rejects: &Arc<Rejects>,
-    cancel: &CancelFlag,
+    (cancel, zone): (&CancelFlag, TimeZone),
 ) -> Result<Arc<dyn Relation>> {
     let mut patterns = None;
     let mut options = Options { format: Some(format), ..Options::default() };
+    options.csv.zone = zone;
     for (name, value) in args {
         match name {
             Some(name) => options.set(function, name, value)?,
@@ -207,7 +209,7 @@ pub fn read_function(
 }
 
 /// Opens the file that `COPY … FROM` reads into `targets`: its columns correspond to these, in order, and the
-/// values of a CSV file are read as their types.
+/// values of a CSV file are read as their types, instants that name no zone in `zone`.
 ///
 /// # Errors
 /// Those of [`open`]; input, if an option is unknown or ill-typed.
@@ -215,9 +217,10 @@ pub fn copy_from(
     path: &str,
     targets: &[Field],
     options: &[(String, Value)],
-    cancel: &CancelFlag,
+    (cancel, zone): (&CancelFlag, TimeZone),
 ) -> Result<Arc<dyn Relation>> {
     let mut read = Options::default();
+    read.csv.zone = zone;
     for (name, value) in options {
         read.set_for_copy(name, value)?;
     }

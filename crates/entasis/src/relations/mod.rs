@@ -19,7 +19,7 @@ use crate::files;
 use crate::files::csv::Rejects;
 use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
-use entasis_sql::Argument;
+use entasis_sql::{Argument, TimeZone};
 use entasis_storage::TableSnapshot;
 use entasis_vector::{Error, Result, Value};
 use std::sync::Arc;
@@ -65,13 +65,13 @@ pub(crate) fn layout_arguments<'a>(
 }
 
 /// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
-/// file scan skips go to `rejects`; waiting for a pipe ends when `cancel` is raised. `stored` returns the
-/// stored table of a name.
+/// file scan skips go to `rejects`; waiting for a pipe ends when `cancel` is raised, and instants in files that
+/// name no zone are in `zone`. `stored` returns the stored table of a name.
 pub(crate) fn table_function(
     name: &str,
     args: &[(Option<String>, Argument)],
     rejects: &Arc<Rejects>,
-    cancel: &CancelFlag,
+    (cancel, zone): (&CancelFlag, TimeZone),
     stored: impl Fn(&str) -> Option<TableSnapshot>,
 ) -> Result<Arc<dyn Relation>> {
     let inspected = |name: &str, inspect: fn(TableSnapshot) -> Arc<dyn Relation>| {
@@ -81,9 +81,11 @@ pub(crate) fn table_function(
     };
     match name.to_ascii_lowercase().as_str() {
         "read_parquet" | "parquet_scan" => {
-            files::read_function(name, files::Format::Parquet, args, rejects, cancel)
+            files::read_function(name, files::Format::Parquet, args, rejects, (cancel, zone))
         }
-        "read_csv" | "read_csv_auto" => files::read_function(name, files::Format::Csv, args, rejects, cancel),
+        "read_csv" | "read_csv_auto" => {
+            files::read_function(name, files::Format::Csv, args, rejects, (cancel, zone))
+        }
         "generate_series" => series::series("generate_series", args, true),
         "range" => series::series("range", args, false),
         "entasis_blocks" => inspected("entasis_blocks", inspect::blocks),

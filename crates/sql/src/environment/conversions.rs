@@ -20,7 +20,7 @@ impl TimeZone {
     ///
     /// # Errors
     /// Input, if it has no counterpart.
-    pub(crate) fn convert(self, value: &Value, from: DataType, to: DataType, lenient: bool) -> Result<Value> {
+    pub fn convert(self, value: &Value, from: DataType, to: DataType, lenient: bool) -> Result<Value> {
         match self.converted(value, from, to, lenient) {
             Err(error) if lenient && error.kind() == ErrorKind::Input => Ok(Value::Null),
             result => result,

@@ -178,7 +178,10 @@ impl Lowering<'_> {
     ) -> Result<Outcome> {
         let Pulled { node, mut predicates, definitions, single_row } = pulled;
         let define = |expr: Expr| substitute(expr, &definitions);
+        let is_computed = |value: &Expr| definitions.keys().any(|id| expr_reads(value, *id));
+        let needs_row = !single_row && purpose == Purpose::Scalar && values.iter().any(is_computed);
         let values: Vec<Expr> = values.into_iter().map(define).collect();
+        let (node, values) = if needs_row { self.where_found(node, values) } else { (node, values) };
         if !single_row {
             predicates.extend(residual.into_iter().map(define));
             let mut on = None;
@@ -239,6 +242,19 @@ impl Lowering<'_> {
             JoinKind::AsOf { .. } => return Err(Error::internal("a subquery in an as-of join")),
         };
         Ok(Outcome { node, values })
+    }
+
+    /// Values that are computed above the join with `node`, which has a new column that tells whether there is
+    /// a row: without one they are NULL, and are not computed.
+    fn where_found(&mut self, node: Node, values: Vec<Expr>) -> (Node, Vec<Expr>) {
+        let found = self.columns.add("found", DataType::Boolean, false);
+        let exprs = vec![(found, Expr::boolean(true))];
+        let is_found = Expr::Not(Box::new(Expr::IsNull(Box::new(self.columns.expr(found)))));
+        let values = values.into_iter().map(|value| {
+            let ty = value.ty();
+            Expr::Case { branches: vec![(is_found.clone(), value)], otherwise: None, ty }
+        });
+        (Node::Project(Project { input: Box::new(node), exprs }), values.collect())
     }
 
     /// The outcome of an `EXISTS` that is always true.

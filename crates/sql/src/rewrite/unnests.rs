@@ -12,16 +12,21 @@ pub(crate) const UNNEST: &str = "unnest";
 /// # Errors
 /// Input, if it is called without lists or with arguments by name.
 pub(super) fn table_factor(factor: &mut TableFactor) -> Result<()> {
-    let TableFactor::Table { name, alias, args: Some(args), .. } = factor else { return Ok(()) };
+    let (name, args, alias) = match factor {
+        TableFactor::Table { name, alias, args: Some(args), .. } => (name, &args.args, alias),
+        // With LATERAL, which is what it is anyway.
+        TableFactor::Function { name, args, alias, .. } => (name, &*args, alias),
+        _ => return Ok(()),
+    };
     if !name.to_string().eq_ignore_ascii_case(UNNEST) {
         return Ok(());
     }
     let wrong = || Error::input("unnest in FROM takes lists: unnest(list, …)");
-    if args.args.is_empty() {
+    if args.is_empty() {
         return Err(wrong());
     }
-    let mut items = Vec::with_capacity(args.args.len());
-    for arg in &args.args {
+    let mut items = Vec::with_capacity(args.len());
+    for arg in args {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) = arg else { return Err(wrong()) };
         items.push(named(call(UNNEST, vec![list.clone()]), UNNEST));
     }

@@ -16,6 +16,7 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_engine::relation::{Definition, OnCommit};
 use entasis_vector::{DataType, Error, Result};
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 impl Binder<'_> {
     /// `CREATE VIEW`
@@ -27,6 +28,10 @@ impl Binder<'_> {
         let mut query = create.query.clone();
         if !create.columns.is_empty() {
             query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
+        }
+        if has_parameters(&query) {
+            return Err(Error::input("a view takes no parameters")
+                .with_hint("CREATE TABLE … AS keeps the rows that a query has for their values"));
         }
         let plan = self.query(&query)?;
         let needs: Vec<String> = named_objects(&query).into_iter().collect();
@@ -68,14 +73,8 @@ impl Binder<'_> {
             };
             let mut plan = self.query(&query)?;
             // A column of untyped NULLs has no type, but a table's column needs one.
-            let types: Vec<DataType> = plan
-                .output
-                .iter()
-                .map(|output| match plan.columns.ty(output.column) {
-                    DataType::Null => DataType::Int32,
-                    other => other,
-                })
-                .collect();
+            let types: Vec<DataType> =
+                plan.output.iter().map(|output| typed(plan.columns.ty(output.column))).collect();
             lower::cast_outputs(&mut plan, &types);
             unique_names(plan.output.iter().map(|output| output.name.as_str()))?;
             let layout = layout::of_table(&create.table_options, &plan.schema())?;
@@ -91,6 +90,29 @@ impl Binder<'_> {
             if_not_exists,
             or_replace,
         })
+    }
+}
+
+/// True if a query has parameters.
+fn has_parameters(query: &Query) -> bool {
+    let is_parameter = |expr: &ast::Expr| match expr {
+        ast::Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    };
+    ast::visit_expressions(query, is_parameter).is_break()
+}
+
+/// A type of which no part is that of untyped NULLs.
+fn typed(ty: DataType) -> DataType {
+    match ty {
+        DataType::Null => DataType::Int32,
+        DataType::List(element) => DataType::list(typed(*element)),
+        DataType::Struct(fields) => {
+            DataType::structure(fields.iter().map(|field| (field.name, typed(field.ty))))
+        }
+        other => other,
     }
 }
 

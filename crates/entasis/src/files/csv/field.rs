@@ -11,6 +11,7 @@ use super::guess::{
 };
 use super::parse::{boolean, date, decimal, float, integer, time, timestamp, timestamp_tz};
 use super::record::Span;
+use entasis_sql::TimeZone;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::vector::{StringsMut, uuid_to_ordered};
 use entasis_vector::{CHUNK_ROWS, DataType, Native, PhysicalType, Value, Vector};
@@ -61,7 +62,15 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
         }
         (_, DataType::Time) if texts.guessed => values::<i64>(texts, out, bad, time),
         (_, DataType::Timestamp | DataType::TimestampTz) if formats.timestamp.is_some() => {
-            values::<i64>(texts, out, bad, |text| formats.timestamp.as_ref()?.timestamp(text));
+            let zone = (texts.ty == DataType::TimestampTz).then_some(texts.options.zone);
+            values::<i64>(texts, out, bad, |text| {
+                let format = formats.timestamp.as_ref()?;
+                let read = format.timestamp(text)?;
+                match zone.filter(|_| !format.has_offset) {
+                    Some(zone) => zone.instant(read),
+                    None => Some(read),
+                }
+            });
         }
         (PhysicalType::I8, _) => integers::<i8>(texts, out, bad),
         (PhysicalType::I16, _) => integers::<i16>(texts, out, bad),
@@ -162,7 +171,8 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
 /// Reads one field like a cast of its text.
 fn general(texts: &Texts<'_>, row: usize, out: &mut Vector, bad: &mut Vec<usize>) {
     let text = texts.get(row);
-    let value = if texts.is_null(row, text) { Some(Value::Null) } else { cast(text, texts.ty) };
+    let value =
+        if texts.is_null(row, text) { Some(Value::Null) } else { cast(text, texts.ty, texts.options.zone) };
     let value = match value {
         Some(Value::Integer(number)) if texts.ty == DataType::Uuid => {
             Some(Value::Integer(uuid_to_ordered(number)))
@@ -175,8 +185,12 @@ fn general(texts: &Texts<'_>, row: usize, out: &mut Vector, bad: &mut Vec<usize>
     }
 }
 
-fn cast(text: &[u8], ty: DataType) -> Option<Value> {
-    let value = parse_value(std::str::from_utf8(text).ok()?, ty).ok()?;
+fn cast(text: &[u8], ty: DataType, zone: TimeZone) -> Option<Value> {
+    let text_of = std::str::from_utf8(text).ok()?;
+    let value = match ty.contains(DataType::TimestampTz) {
+        true => zone.convert(&Value::Text(text_of.into()), DataType::Varchar, ty, false).ok()?,
+        false => parse_value(text_of, ty).ok()?,
+    };
     let changed = match value {
         Value::Integer(_) => ty.is_integer() && has_fraction(text.trim_ascii()),
         Value::Float(number) => number.is_infinite() && text.iter().any(u8::is_ascii_digit),

@@ -42,6 +42,7 @@ use super::option_values::{
     types_option,
 };
 use entasis_sql::Argument;
+use entasis_sql::TimeZone;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use record::Span;
 use std::path::Path;
@@ -96,6 +97,8 @@ pub struct CsvOptions {
     pub rejects: Option<Arc<Rejects>>,
     /// Number of rows from which to guess.
     pub sample_rows: usize,
+    /// The zone of instants that name none: the session's.
+    pub zone: TimeZone,
 }
 
 impl Default for CsvOptions {
@@ -123,6 +126,7 @@ impl Default for CsvOptions {
             rejects_limit: 100_000,
             rejects: None,
             sample_rows: 20_480,
+            zone: TimeZone::UTC,
         }
     }
 }

@@ -567,7 +567,7 @@ mod tests {
             Format::Csv,
             &std::iter::once(path).chain(named).collect::<Vec<_>>(),
             &Arc::default(),
-            &CancelFlag::default(),
+            (&CancelFlag::default(), entasis_sql::TimeZone::UTC),
         )
     }
 

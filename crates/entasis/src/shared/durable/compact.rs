@@ -60,15 +60,18 @@ impl Durable {
         self.shorten(Free::Quarter, || self.ask(catalog, Purpose::Shortening))
     }
 
-    /// Shortens the file by checkpoints, if so much of it is free, as long as each makes it shorter.
+    /// Shortens the file by checkpoints, if so much of it is free, as long as each makes it shorter. One that
+    /// finds no room for what it moves makes it longer; the next one moves that to the pages given up.
     pub(super) fn shorten(&self, free: Free, checkpoint: impl Fn() -> Result<()>) -> Result<()> {
+        let (before, _) = self.file.size();
         for _ in 0..ROUNDS {
             let (pages, left) = self.file.size();
             if !free.is_there((pages, left)) {
                 break;
             }
             checkpoint()?;
-            if self.file.size().0 >= pages {
+            let (now, _) = self.file.size();
+            if now >= pages && now <= before {
                 break;
             }
         }

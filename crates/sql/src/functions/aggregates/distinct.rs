@@ -19,7 +19,7 @@ pub(super) struct Registers(Vec<u8>);
 fn hash(row: &Row<'_>) -> u64 {
     match row.ty(0) {
         DataType::Interval => hash_wide(row.interval(0).estimate()),
-        ty if ty.is_string() => hash_bytes(row.bytes(0)),
+        ty if ty.is_string() || ty.is_nested() => hash_bytes(row.bytes(0)),
         ty if ty.is_float() => hash_u64(canonical_bits(row.float(0))),
         ty if ty.physical() == PhysicalType::I128 => hash_wide(row.wide(0)),
         _ => hash_u64(row.whole(0) as u64),

@@ -192,14 +192,22 @@ impl Number {
     }
 }
 
+/// Bytes of a pattern with 1000 digits, each with other characters around it.
+const LONGEST: usize = 100_000;
+
 /// Writes a number by a pattern.
 ///
 /// # Errors
 /// Input, if the pattern combines parts that exclude each other.
 pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Result<()> {
+    let too_long = || Error::input("a number pattern has at most 1000 digits");
+    // Before it is parsed, which takes much more memory than it has.
+    if pattern.len() > LONGEST {
+        return Err(too_long());
+    }
     let pattern = parse(pattern);
     if pattern.before + pattern.behind > 1000 {
-        return Err(Error::input("a number pattern has at most 1000 digits"));
+        return Err(too_long());
     }
     if let Some(Part::Roman(upper)) = pattern.parts.iter().find(|part| matches!(part, Part::Roman(_))) {
         return write_roman(number, pattern.bare, *upper, out);

@@ -735,6 +735,15 @@ fn to_degrees(x: f64) -> f64 {
     if (degrees - degrees.round()).abs() < 1e-12 { degrees.round() } else { degrees }
 }
 
+/// Where a number is between two others: 0 at the first, 1 at the second.
+pub(super) fn share(x: f64, low: f64, high: f64) -> f64 {
+    match high - low {
+        width if width.is_finite() => (x - low) / width,
+        // The difference of halves does not overflow.
+        _ => (x / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0),
+    }
+}
+
 fn width_bucket(row: &Row<'_>) -> Result<Option<i64>> {
     let (x, low, high, count) = (row.float(0), row.float(1), row.float(2), row.whole(3));
     if count <= 0 {
@@ -743,7 +752,7 @@ fn width_bucket(row: &Row<'_>) -> Result<Option<i64>> {
     if low == high || !low.is_finite() || !high.is_finite() || x.is_nan() {
         return Err(Error::input("width_bucket: the bounds must be finite and different"));
     }
-    let place = (x - low) / (high - low);
+    let place = share(x, low, high);
     Ok(Some(match place {
         p if p < 0.0 => 0,
         p if p >= 1.0 => count.checked_add(1).ok_or_else(|| out_of_range("width_bucket"))?,

@@ -2,6 +2,7 @@
 //! bytes, bars, URLs and paths.
 
 use super::bytes::hex_digits;
+use super::numbers::share;
 use crate::functions::definition::{Definition, Kernel, Row, Writer, define, takes, written};
 use entasis_vector::{DataType, Error, Result};
 use std::fmt::Write;
@@ -255,7 +256,7 @@ fn bar(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     } else if x > high {
         1.0
     } else {
-        (x - low) / (high - low)
+        share(x, low, high)
     };
     let eighths = (share * width * 8.0) as usize;
     (0..eighths / 8).for_each(|_| out.text("█"));
