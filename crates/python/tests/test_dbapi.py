@@ -512,3 +512,13 @@ def test_a_script_of_many_statements_runs(con):
     # Texts of which each is found by its place in one long line.
     values = "".join(f"INSERT INTO e VALUES ('é', {i});" for i in range(2000))
     assert con.execute(f"CREATE TABLE e (s VARCHAR, x INT);{values}SELECT count(*), sum(x) FROM e").fetchone() == (2000, 1999000)
+
+
+def test_a_view_takes_no_parameters(con):
+    with pytest.raises(entasis.ProgrammingError, match="a view takes no parameters"):
+        con.execute("CREATE VIEW v AS SELECT ?", [1])
+
+
+def test_what_pandas_has_for_null_is_null(con):
+    pd = pytest.importorskip("pandas")
+    assert con.execute("SELECT ? IS NULL, ? IS NULL, ?::TIMESTAMP", [pd.NaT, pd.NA, pd.NaT]).fetchall() == [(True, True, None)]

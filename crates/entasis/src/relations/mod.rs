@@ -65,8 +65,8 @@ pub(crate) fn layout_arguments<'a>(
 }
 
 /// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
-/// file scan skips go to `rejects`; waiting for a pipe ends when `cancel` is raised, and instants in files that
-/// name no zone are in `zone`. `stored` returns the stored table of a name.
+/// file scan skips go to `rejects`; waiting for a pipe ends when `cancel` is raised, and instants in files
+/// that name no zone are in `zone`. `stored` returns the stored table of a name.
 pub(crate) fn table_function(
     name: &str,
     args: &[(Option<String>, Argument)],

@@ -68,7 +68,8 @@ impl TimeZone {
         text
     }
 
-    /// A value of any type as text, as a cast to VARCHAR gives it in a session with this zone; `NULL` for NULL.
+    /// A value of any type as text, as a cast to VARCHAR gives it in a session with this zone; `NULL` for
+    /// NULL.
     pub fn shown(self, value: &Value, ty: DataType) -> String {
         match ty.contains(DataType::TimestampTz) && !self.is_utc() {
             true => match self.converted(value, ty, DataType::Varchar, false) {

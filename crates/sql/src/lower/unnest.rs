@@ -244,8 +244,8 @@ impl Lowering<'_> {
         Ok(Outcome { node, values })
     }
 
-    /// Values that are computed above the join with `node`, which has a new column that tells whether there is
-    /// a row: without one they are NULL, and are not computed.
+    /// Values that are computed above the join with `node`, which has a new column that tells whether there
+    /// is a row: without one they are NULL, and are not computed.
     fn where_found(&mut self, node: Node, values: Vec<Expr>) -> (Node, Vec<Expr>) {
         let found = self.columns.add("found", DataType::Boolean, false);
         let exprs = vec![(found, Expr::boolean(true))];
