@@ -1,9 +1,9 @@
 //! The columns of a plan: what each id stands for.
 //!
 //! A plan that is cut out of another, as that of a shared relation is, has the same columns up to that
-//! moment, and both go on with columns of their own. So they are kept in pieces that copies share: a copy takes time
-//! in proportion to the pieces, and a query with thousands of grouping sets, each a shared relation, does not
-//! copy all names for each.
+//! moment, and both go on with columns of their own. So they are kept in pieces that copies share: a copy
+//! takes time in proportion to the pieces, and a query with thousands of grouping sets, each a shared
+//! relation, does not copy all names for each.
 
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType};
