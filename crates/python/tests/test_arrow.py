@@ -422,3 +422,9 @@ def test_a_map_of_parquet_is_named(con, tmp_path):
         with pytest.raises(entasis.Error, match='(?is)column "mp".*map|map.*column "mp"'):
             con.execute(f"SELECT id, {wanted} FROM read_parquet('{path}')")
     assert con.execute(f"SELECT sum(id) FROM '{path}'").fetchone() == (3,)
+
+
+def test_nulls_before_values_of_long_lists(con):
+    table = con.execute("SELECT list_prepend(NULL, range(3000)) AS l, [NULL, 'a'] AS s").arrow()
+    assert table.column("l").to_pylist() == [[None, *range(3000)]]
+    assert table.column("s").to_pylist() == [[None, "a"]]
