@@ -186,9 +186,9 @@ impl Connection {
     }
 
     /// Runs a statement if it takes negligible time: one that names rows by their key, a query that took a
-    /// few milliseconds when it last ran, one of savepoints, or one that begins a transaction, or ends one of
-    /// few changes. The caller needs no way to interrupt it. For every other statement, does nothing and
-    /// returns `None`; [`Connection::query`] runs those.
+    /// few milliseconds when it last ran, or one that begins a transaction, or ends one of few changes. The
+    /// caller needs no way to interrupt it. For every other statement, does nothing and returns `None`;
+    /// [`Connection::query`] runs those.
     ///
     /// # Errors
     /// Those of [`Connection::query`].
@@ -250,9 +250,8 @@ impl Connection {
         })
     }
 
-    /// Begins a transaction, or ends one of few changes, if it need not wait for its turns; takes savepoints,
-    /// releases them, and goes back by a few changes. For any other statement, does nothing and returns
-    /// `None`.
+    /// Begins a transaction, or ends one of few changes, if it need not wait for its turns. For any other
+    /// statement, does nothing and returns `None`.
     fn control_at_once(&self, control: &Statement, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
         self.session.cancel.clear();
         guarded(|| {
@@ -270,12 +269,6 @@ impl Connection {
                     }
                     let work = open.take().expect("it is open");
                     self.commit(work, waiter)?;
-                }
-                (Statement::Savepoint { .. } | Statement::Release { .. }, Some(_)) => {
-                    self.control(&mut open, Done::Control(Box::new(control.clone())))?;
-                }
-                (Statement::RollbackTo { .. }, Some(work)) if work.is_small() => {
-                    self.control(&mut open, Done::Control(Box::new(control.clone())))?;
                 }
                 _ => return Ok(None),
             }
