@@ -11,9 +11,9 @@ use super::values::Family::{self, *};
 const WORDS: &[&str] =
     &["a", "b", "ab", "a", "b", "", "a, b", "\"", "[", "]", "{x}", "NULL", "null", "\\", "it''s", " x ", "1"];
 
-/// What Entasis does not bind yet, though DuckDB and PostgreSQL do: `unnest` in `FROM` of a statement with
-/// `USING` or `NATURAL`, and in a `SELECT` list beside an expression with the name of a column. `make
-/// compare` shows it; random queries for the reference leave it out.
+/// What random queries for the reference leave out, until they have been run with it: `unnest` in `FROM` of a
+/// statement with `USING` or `NATURAL`, and in a `SELECT` list beside an expression with the name of a
+/// column. `make compare` has it.
 pub(super) const UNBOUND: bool = true;
 
 impl Generator {
