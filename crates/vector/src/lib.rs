@@ -10,6 +10,7 @@ pub mod array;
 pub mod bitmap;
 pub mod buffer;
 pub mod buffers;
+pub mod characters;
 pub mod chunk;
 pub mod error;
 pub mod expr;
@@ -29,6 +30,7 @@ pub mod string;
 pub mod types;
 pub mod value;
 pub mod vector;
+pub mod writer;
 
 pub use array::Array;
 pub use bitmap::Bitmap;

@@ -1,14 +1,13 @@
 //! Asks for the memory of the long strings that a kernel makes ([`crate::statement`]).
 
 use crate::Result;
-use crate::statement::{LONGEST, STEP, check, too_long};
+use crate::statement::{LONGEST, Looks, too_long};
 use crate::string::StringHeap;
 
 /// Asks for the memory of long strings that one call of a kernel makes, and whether it may go on.
 #[derive(Debug, Default)]
 pub struct Meter {
-    /// Since the last check.
-    made: usize,
+    looks: Looks,
 }
 
 impl Meter {
@@ -22,7 +21,7 @@ impl Meter {
         heap.ask(bytes)
     }
 
-    /// Looks, if `bytes` more make a [`STEP`], whether the statement may go on.
+    /// Looks, if `bytes` more make a [`STEP`](crate::statement::STEP), whether the statement may go on.
     ///
     /// # Errors
     /// Interrupted; resource, if the string would be too long.
@@ -31,19 +30,14 @@ impl Meter {
         if bytes > LONGEST {
             return Err(too_long(bytes));
         }
-        self.made += bytes;
-        if self.made < STEP {
-            return Ok(());
-        }
-        self.made = 0;
-        check()
+        self.looks.after(bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{Charge, Growth, Statement, ahead, within};
+    use crate::statement::{Charge, Growth, STEP, Statement, ahead, within};
     use crate::{Error, Result};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};

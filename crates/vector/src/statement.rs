@@ -9,12 +9,14 @@
 //! **Memory.** What grows inside of a call is charged in one of three ways:
 //! - The strings of vectors by their [heaps](crate::StringHeap), block by block. If there is not enough
 //!   memory, the statement fails at its next check; a kernel that makes long strings asks first
-//!   ([`Meter`](crate::meter::Meter)).
+//!   ([`Meter`](crate::meter::Meter)), or as they grow ([`Writer`](crate::writer::Writer)).
 //! - States that grow with each row, by a [`Growth`], megabyte by megabyte, until the call returns and their
 //!   owner counts them.
 //! - Anything else by [`reserve`], before it is allocated.
 //!
-//! **Interrupts.** What takes long asks [`check`] at least once in some milliseconds.
+//! **Interrupts.** What takes long asks [`check`] at least once in some milliseconds. A single value may have
+//! a gigabyte, so a loop over the bytes of one counts them ([`Looks`]), or takes a text in [`pieces`]; a
+//! value of less than a [`STEP`] is never worth a look.
 
 use crate::{Error, Result};
 use std::any::Any;
@@ -80,6 +82,73 @@ pub fn check() -> Result<()> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), |statement| statement.check()))
 }
 
+/// Looks whether the statement of this thread may go on, each time that a [`STEP`] has been done: for loops
+/// over the bytes of values.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Looks {
+    /// Bytes since the last look.
+    done: usize,
+}
+
+impl Looks {
+    /// Counts bytes that have been read or written.
+    ///
+    /// # Errors
+    /// Interrupted; resource, if the statement has used memory that it could not ask for.
+    #[inline]
+    pub fn after(&mut self, bytes: usize) -> Result<()> {
+        self.done += bytes;
+        if self.done < STEP { Ok(()) } else { self.look() }
+    }
+
+    #[cold]
+    fn look(&mut self) -> Result<()> {
+        self.done = 0;
+        check()
+    }
+}
+
+/// A text in pieces of about a [`STEP`], cut between characters, with a look before each but the first: an
+/// error, which is the last item, says that the statement must end. A text of less is one piece.
+pub fn pieces(text: &str) -> Pieces<'_> {
+    Pieces { rest: Some(text), is_begun: false }
+}
+
+/// See [`pieces`].
+#[derive(Debug, Clone)]
+pub struct Pieces<'a> {
+    /// `None` once there is no more.
+    rest: Option<&'a str>,
+    is_begun: bool,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Result<&'a str>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<&'a str>> {
+        let rest = self.rest.take()?;
+        if rest.len() <= STEP && !self.is_begun { Some(Ok(rest)) } else { self.cut(rest) }
+    }
+}
+
+impl<'a> Pieces<'a> {
+    #[cold]
+    fn cut(&mut self, rest: &'a str) -> Option<Result<&'a str>> {
+        if std::mem::replace(&mut self.is_begun, true)
+            && let Err(error) = check()
+        {
+            return Some(Err(error));
+        }
+        if rest.len() <= STEP {
+            return Some(Ok(rest));
+        }
+        let (piece, rest) = rest.split_at(rest.floor_char_boundary(STEP));
+        self.rest = Some(rest);
+        Some(Ok(piece))
+    }
+}
+
 /// Reserves memory of the statement of this thread until what is returned is dropped.
 ///
 /// # Errors
@@ -94,12 +163,12 @@ pub fn charge(bytes: usize) -> Option<Charge> {
 }
 
 /// Runs `work` before its statement, to keep the result in its plan: work that would need much memory fails,
-/// and is left to the statement itself.
+/// and is left to the statement itself. It ends, too, once this has been cancelled.
 pub fn ahead<T>(work: impl FnOnce() -> T) -> T {
-    struct Ahead;
+    struct Ahead(Option<Arc<dyn Statement>>);
     impl Statement for Ahead {
         fn check(&self) -> Result<()> {
-            Ok(())
+            self.0.as_ref().map_or(Ok(()), |statement| statement.check())
         }
         fn reserve(&self, bytes: usize) -> Result<Charge> {
             if bytes <= AHEAD {
@@ -112,7 +181,7 @@ pub fn ahead<T>(work: impl FnOnce() -> T) -> T {
             Box::new(())
         }
     }
-    within(Arc::new(Ahead), work)
+    within(Arc::new(Ahead(current())), work)
 }
 
 /// Bytes of one allocation that work ahead of a statement may make.

@@ -265,7 +265,7 @@ fn write_uuid(f: &mut impl fmt::Write, v: u128) -> fmt::Result {
     )
 }
 
-fn write_blob(f: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {
+fn write_blob(f: &mut (impl fmt::Write + ?Sized), bytes: &[u8]) -> fmt::Result {
     for &b in bytes {
         match b {
             b' '..=b'~' if b != b'\\' => f.write_char(b as char)?,

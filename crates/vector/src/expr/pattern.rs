@@ -6,6 +6,7 @@
 //!
 //! `ILIKE` compares the lower-case forms of the characters.
 
+use crate::statement::{Growth, Looks, STEP, check, pieces as pieces_of};
 use crate::{Error, Result};
 use memchr::memmem;
 
@@ -22,7 +23,7 @@ enum Form {
     Exact(Vec<u8>),
     /// `prefix % piece % piece % suffix`: wildcards are only `%`, and there is at least one. Prefix and
     /// suffix may be empty; pieces are not.
-    Pieces { prefix: Vec<u8>, pieces: Vec<Finder>, suffix: Vec<u8> },
+    Pieces { prefix: Vec<u8>, pieces: Vec<Finder<'static>>, suffix: Vec<u8> },
     /// There is a `_`.
     General(Vec<Step>),
 }
@@ -38,7 +39,7 @@ impl Pattern {
     /// Compiles `pattern`. The escape character is `escape`, or backslash.
     ///
     /// # Errors
-    /// Input, if the pattern ends with the escape character.
+    /// Input, if the pattern ends with the escape character; interrupted, if it is long.
     pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Pattern> {
         let escape = escape.unwrap_or('\\');
         let mut steps = Vec::new();
@@ -47,8 +48,9 @@ impl Pattern {
             true => steps.extend(c.to_lowercase().map(Step::Literal)),
             false => steps.push(Step::Literal(c)),
         };
-        let mut chars = pattern.chars();
+        let (mut chars, mut looks) = (pattern.chars(), Looks::default());
         while let Some(c) = chars.next() {
+            looks.after(c.len_utf8())?;
             if c == escape {
                 let missing = || Error::input("LIKE pattern must not end with the escape character");
                 literal(chars.next().ok_or_else(missing)?, &mut steps);
@@ -88,12 +90,18 @@ impl Pattern {
     }
 
     /// True if `text`, which is UTF-8, matches.
+    ///
+    /// # Errors
+    /// Interrupted, or resource, over long texts ([`crate::statement`]).
     #[inline]
-    pub fn matches(&self, text: &[u8]) -> bool {
+    pub fn matches(&self, text: &[u8]) -> Result<bool> {
         if self.case_insensitive {
             // Character by character, as in the pattern: a whole text would have the Σ at its end as ς.
-            let lowered: String =
-                String::from_utf8_lossy(text).chars().flat_map(char::to_lowercase).collect();
+            let (mut lowered, mut growth) = (String::new(), Growth::default());
+            for piece in pieces_of(&String::from_utf8_lossy(text)) {
+                lowered.extend(piece?.chars().flat_map(char::to_lowercase));
+                growth.reach(lowered.len())?;
+            }
             self.matches_as_is(lowered.as_bytes())
         } else {
             self.matches_as_is(text)
@@ -101,8 +109,8 @@ impl Pattern {
     }
 
     #[inline]
-    fn matches_as_is(&self, text: &[u8]) -> bool {
-        match &self.form {
+    fn matches_as_is(&self, text: &[u8]) -> Result<bool> {
+        Ok(match &self.form {
             Form::Exact(wanted) => text == wanted,
             Form::Pieces { prefix, pieces, suffix } => {
                 // PERF: an empty affix is not compared. An empty Vec has no memory behind it, and comparing
@@ -111,19 +119,19 @@ impl Pattern {
                 let starts = || prefix.is_empty() || text.starts_with(prefix);
                 let ends = || suffix.is_empty() || text.ends_with(suffix);
                 if text.len() < prefix.len() + suffix.len() || !starts() || !ends() {
-                    return false;
+                    return Ok(false);
                 }
                 let mut rest = &text[prefix.len()..text.len() - suffix.len()];
                 for piece in pieces {
-                    match piece.find(rest) {
+                    match piece.find(rest)? {
                         Some(at) => rest = &rest[at + piece.needle().len()..],
-                        None => return false,
+                        None => return Ok(false),
                     }
                 }
                 true
             }
-            Form::General(steps) => matches_general(steps, &String::from_utf8_lossy(text)),
-        }
+            Form::General(steps) => return matches_general(steps, &String::from_utf8_lossy(text)),
+        })
     }
 }
 
@@ -136,15 +144,18 @@ fn pieces(steps: &[Step]) -> Form {
     let parts: Vec<Vec<u8>> = steps.split(|step| *step == Step::AnyMany).map(literals).collect();
     let (prefix, rest) = parts.split_first().expect("a split has a part");
     let (suffix, middle) = rest.split_last().expect("there is a %");
-    let pieces = middle.iter().filter(|piece| !piece.is_empty()).map(|piece| Finder::new(piece)).collect();
+    let pieces = middle.iter().filter(|piece| !piece.is_empty());
+    let pieces = pieces.map(|piece| Finder::new(piece).into_owned()).collect();
     Form::Pieces { prefix: prefix.clone(), pieces, suffix: suffix.clone() }
 }
 
 /// Greedy matching with one backtrack point: after the last `%`, one character further each time.
-fn matches_general(steps: &[Step], text: &str) -> bool {
+fn matches_general(steps: &[Step], text: &str) -> Result<bool> {
     let (mut step, mut rest) = (0, text.chars());
     let mut backtrack: Option<(usize, std::str::Chars<'_>)> = None;
+    let mut looks = Looks::default();
     loop {
+        looks.after(1)?;
         let mut ahead = rest.clone();
         let fits = match steps.get(step) {
             Some(Step::AnyMany) => {
@@ -154,16 +165,16 @@ fn matches_general(steps: &[Step], text: &str) -> bool {
             }
             Some(Step::AnyOne) => ahead.next().is_some(),
             Some(Step::Literal(c)) => ahead.next() == Some(*c),
-            None if rest.as_str().is_empty() => return true,
+            None if rest.as_str().is_empty() => return Ok(true),
             None => false,
         };
         if fits {
             (step, rest) = (step + 1, ahead);
             continue;
         }
-        let Some((after, from)) = &mut backtrack else { return false };
+        let Some((after, from)) = &mut backtrack else { return Ok(false) };
         if from.next().is_none() {
-            return false;
+            return Ok(false);
         }
         (step, rest) = (*after, from.clone());
     }
@@ -172,24 +183,29 @@ fn matches_general(steps: &[Step], text: &str) -> bool {
 /// Finds a needle of at least one byte. It is made once for many texts, as it determines the rare bytes of
 /// the needle.
 #[derive(Debug, Clone)]
-pub struct Finder(memmem::Finder<'static>);
+pub struct Finder<'n>(memmem::Finder<'n>);
 
-impl PartialEq for Finder {
-    fn eq(&self, other: &Finder) -> bool {
+impl PartialEq for Finder<'_> {
+    fn eq(&self, other: &Finder<'_>) -> bool {
         self.needle() == other.needle()
     }
 }
 
-impl Eq for Finder {}
+impl Eq for Finder<'_> {}
 
-impl Finder {
+impl<'n> Finder<'n> {
     /// A finder of `needle`.
     ///
     /// # Panics
     /// If it is empty.
-    pub fn new(needle: &[u8]) -> Finder {
+    pub fn new(needle: &'n [u8]) -> Finder<'n> {
         assert!(!needle.is_empty());
-        Finder(memmem::Finder::new(needle).into_owned())
+        Finder(memmem::Finder::new(needle))
+    }
+
+    /// One that has the needle itself.
+    pub fn into_owned(self) -> Finder<'static> {
+        Finder(self.0.into_owned())
     }
 
     fn needle(&self) -> &[u8] {
@@ -197,15 +213,38 @@ impl Finder {
     }
 
     /// Where the needle first occurs in `text`.
+    ///
+    /// # Errors
+    /// Interrupted, over long texts.
     #[inline]
-    pub fn find(&self, text: &[u8]) -> Option<usize> {
-        self.0.find(text)
+    pub fn find(&self, text: &[u8]) -> Result<Option<usize>> {
+        if text.len() <= STEP { Ok(self.0.find(text)) } else { self.find_in_steps(text) }
+    }
+
+    #[cold]
+    fn find_in_steps(&self, text: &[u8]) -> Result<Option<usize>> {
+        let length = self.needle().len();
+        for start in (0..text.len()).step_by(STEP.max(length)) {
+            // With what a needle that begins in this step has in the next.
+            let end = text.len().min(start + STEP.max(length) + length - 1);
+            if let Some(at) = self.0.find(&text[start..end]) {
+                return Ok(Some(start + at));
+            }
+            check()?;
+        }
+        Ok(None)
     }
 }
 
 /// True if a needle, which may be empty, occurs in `text`. For needles that are used once.
-pub fn finds(needle: &[u8], text: &[u8]) -> bool {
-    memmem::find(text, needle).is_some()
+///
+/// # Errors
+/// Interrupted, over long texts.
+pub fn finds(needle: &[u8], text: &[u8]) -> Result<bool> {
+    match text.len() <= STEP || needle.is_empty() {
+        true => Ok(memmem::find(text, needle).is_some()),
+        false => Ok(Finder::new(needle).find(text)?.is_some()),
+    }
 }
 
 #[cfg(test)]
@@ -237,19 +276,20 @@ mod tests {
             let text: String = (0..random(25)).map(|_| ['a', 'b', 'ä'][random(3) as usize]).collect();
             let compiled = Pattern::new(&pattern, None, false).unwrap();
             let expected = slow(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>());
-            assert_eq!(compiled.matches(text.as_bytes()), expected, "{text:?} LIKE {pattern:?}");
+            assert_eq!(compiled.matches(text.as_bytes()).unwrap(), expected, "{text:?} LIKE {pattern:?}");
         }
     }
 
     #[test]
     fn escapes_and_case() {
-        let like =
-            |text: &str, pattern: &str| Pattern::new(pattern, None, false).unwrap().matches(text.as_bytes());
+        let like = |text: &str, pattern: &str| {
+            Pattern::new(pattern, None, false).unwrap().matches(text.as_bytes()).unwrap()
+        };
         assert!(like("50%", "50\\%") && !like("500", "50\\%"));
         let custom = Pattern::new("a#_b", Some('#'), false).unwrap();
-        assert!(custom.matches(b"a_b") && !custom.matches(b"axb"));
+        assert!(custom.matches(b"a_b").unwrap() && !custom.matches(b"axb").unwrap());
         assert!(Pattern::new("ab\\", None, false).is_err());
-        assert!(Pattern::new("STRA%", None, true).unwrap().matches("straße".as_bytes()));
+        assert!(Pattern::new("STRA%", None, true).unwrap().matches("straße".as_bytes()).unwrap());
         assert_eq!(Pattern::new("abc%", None, false).unwrap().prefix(), b"abc");
         assert_eq!(Pattern::new("abc", None, false).unwrap().exact(), Some(&b"abc"[..]));
     }
@@ -261,12 +301,30 @@ mod tests {
             for end in start + 1..=text.len() {
                 let needle = &text[start..end];
                 let expected = text.windows(needle.len()).position(|window| window == needle);
-                assert_eq!(Finder::new(needle).find(text), expected);
-                assert_eq!(Finder::new(needle).find(&text[1..]).is_some(), finds(needle, &text[1..]));
+                assert_eq!(Finder::new(needle).find(text).unwrap(), expected);
+                let found = Finder::new(needle).find(&text[1..]).unwrap().is_some();
+                assert_eq!(found, finds(needle, &text[1..]).unwrap());
             }
         }
-        assert_eq!(Finder::new(b"cat").find(text), None);
-        assert!(finds(b"", b"") && finds(b"", text) && !finds(b"cat", text) && !finds(b"c", b""));
-        assert_eq!(Finder::new(b"longer than the text").find(b"short"), None);
+        assert_eq!(Finder::new(b"cat").find(text).unwrap(), None);
+        for (needle, text, expected) in
+            [("", "", true), ("", "text", true), ("cat", "text", false), ("c", "", false)]
+        {
+            assert_eq!(finds(needle.as_bytes(), text.as_bytes()).unwrap(), expected);
+        }
+        assert_eq!(Finder::new(b"longer than the text").find(b"short").unwrap(), None);
+    }
+
+    /// A needle lies within a step, over the end of one, and is longer than one.
+    #[test]
+    fn long_texts_are_searched_in_steps() {
+        let mut text = vec![b'a'; 3 * STEP];
+        for at in [0, 7, STEP - 1, STEP, 2 * STEP - 1, 2 * STEP, 3 * STEP - 2] {
+            (text[at], text[at + 1]) = (b'b', b'c');
+            assert_eq!(Finder::new(b"bc").find(&text).unwrap(), Some(at));
+            assert_eq!(Finder::new(&text[at..]).find(&text).unwrap(), Some(at));
+            assert!(finds(b"bc", &text).unwrap() && !finds(b"cb", &text).unwrap());
+            (text[at], text[at + 1]) = (b'a', b'a');
+        }
     }
 }

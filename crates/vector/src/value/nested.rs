@@ -19,9 +19,12 @@
 //!
 //! Not here: NULL as a whole, which the vector's validity says; many parts at once ([`crate::parts`]).
 
-use super::{Value, float_of_ordinal, float_ordinal};
+use super::{Value, float_of_ordinal, float_ordinal, write_blob};
 use crate::error::{Error, Result};
+use crate::statement::{Looks, STEP};
 use crate::types::{DataType, Interval, MICROS_PER_DAY, PhysicalType, StructField};
+use crate::writer::Writer;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -68,13 +71,19 @@ fn encode_integer(v: i128, width: usize, out: &mut Vec<u8>) {
 }
 
 fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
-    for part in bytes.split_inclusive(|&byte| byte == 0) {
-        out.extend_from_slice(part);
-        if part.ends_with(&[0]) {
-            out.push(0xff);
-        }
-    }
+    encode_zeros(bytes, out);
     out.extend(END_OF_BYTES);
+}
+
+/// Appends bytes, with what follows a zero within.
+fn encode_zeros(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut rest = bytes;
+    while let Some(zero) = memchr::memchr(0, rest) {
+        out.extend_from_slice(&rest[..=zero]);
+        out.push(0xff);
+        rest = &rest[zero + 1..];
+    }
+    out.extend_from_slice(rest);
 }
 
 /// Appends an element of a list, or a field of a struct, of type `ty`.
@@ -106,10 +115,19 @@ pub fn copy_part(part: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text as an element or a field.
-pub fn encode_text(text: &str, out: &mut Vec<u8>) {
-    out.push(THERE);
-    encode_bytes(text.as_bytes(), out);
+/// Appends a text, or a binary string, as an element or a field.
+///
+/// # Errors
+/// Interrupted; resource, if there is not enough memory.
+pub fn write_string(string: &[u8], out: &mut Writer<'_>) -> Result<()> {
+    out.more(1 + string.len() + END_OF_BYTES.len())?;
+    out.bytes(&[THERE]);
+    for part in string.chunks(STEP) {
+        encode_zeros(part, out.buffer);
+        out.read(if part.len() < STEP { 0 } else { STEP })?;
+    }
+    out.bytes(&END_OF_BYTES);
+    Ok(())
 }
 
 /// The bytes of a list but for its end: those of its elements.
@@ -206,8 +224,14 @@ impl<'a> Reader<'a> {
                 }
             },
             DataType::List(element) => {
-                while self.element(*element)?.is_some() {}
-                return Ok(());
+                let mut looks = Looks::default();
+                loop {
+                    let before = self.bytes.len();
+                    if self.element(*element)?.is_none() {
+                        return Ok(());
+                    }
+                    looks.after(before - self.bytes.len())?;
+                }
             }
             DataType::Struct(fields) => {
                 return fields.iter().try_for_each(|field| self.field(field.ty).map(drop));
@@ -216,6 +240,39 @@ impl<'a> Reader<'a> {
         };
         self.bytes = self.bytes.get(fixed..).ok_or_else(flaw)?;
         Ok(())
+    }
+}
+
+/// The elements of a list in their order, the bytes of each, or `None` for NULL; with looks whether the
+/// statement may go on ([`crate::statement`]). Made by [`parts`].
+#[derive(Debug, Clone)]
+pub struct Parts<'a> {
+    reader: Reader<'a>,
+    element: DataType,
+    looks: Looks,
+    is_over: bool,
+}
+
+/// The elements, of type `element`, of the list that these bytes stand for. An error is the last item:
+/// interrupted; internal, if they are no such list.
+pub fn parts(list: &[u8], element: DataType) -> Parts<'_> {
+    Parts { reader: Reader::new(list), element, looks: Looks::default(), is_over: false }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Result<Option<&'a [u8]>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Option<&'a [u8]>>> {
+        if self.is_over {
+            return None;
+        }
+        let before = self.reader.bytes.len();
+        let part = self.reader.element(self.element);
+        let read = before - self.reader.bytes.len();
+        let part = part.and_then(|part| self.looks.after(read).map(|()| part)).transpose();
+        self.is_over = !matches!(part, Some(Ok(_)));
+        part
     }
 }
 
@@ -254,25 +311,36 @@ pub fn decode(bytes: &[u8], ty: DataType) -> Result<Value> {
             let whole = (i128::from(months) * 30 + i128::from(days)) * i128::from(MICROS_PER_DAY);
             Value::Interval(Interval { months, days, micros: estimate.wrapping_sub(whole) as i64 })
         }
-        DataType::Varchar => {
-            let text = String::from_utf8(decode_bytes(bytes)?).map_err(|_| flaw())?;
-            Value::Text(Arc::from(text))
-        }
-        DataType::Blob => Value::Bytes(Arc::from(decode_bytes(bytes)?)),
+        DataType::Varchar => Value::Text(Arc::from(&*decode_text(bytes)?)),
+        DataType::Blob => Value::Bytes(Arc::from(&*decode_bytes(bytes)?)),
         ty if ty.is_nested() => Value::Bytes(Arc::from(bytes)),
         _ => Value::Integer(integer(0..width(ty).ok_or_else(flaw)?)?),
     })
 }
 
-fn decode_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
+fn decode_bytes(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     let mut rest = bytes.strip_suffix(&END_OF_BYTES).ok_or_else(flaw)?;
+    if memchr::memchr(0, rest).is_none() {
+        return Ok(Cow::Borrowed(rest));
+    }
     let mut out = Vec::with_capacity(rest.len());
-    while let Some(zero) = rest.iter().position(|&byte| byte == 0) {
+    while let Some(zero) = memchr::memchr(0, rest) {
         out.extend_from_slice(&rest[..=zero]);
         rest = rest.get(zero + 2..).ok_or_else(flaw)?;
     }
     out.extend_from_slice(rest);
-    Ok(out)
+    Ok(Cow::Owned(out))
+}
+
+/// The text that these bytes of an element or a field stand for.
+///
+/// # Errors
+/// Internal, if they are no text.
+pub fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>> {
+    Ok(match decode_bytes(bytes)? {
+        Cow::Borrowed(bytes) => Cow::Borrowed(std::str::from_utf8(bytes).map_err(|_| flaw())?),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8(bytes).map_err(|_| flaw())?),
+    })
 }
 
 /// The elements of a list, with NULL for those that are NULL.
@@ -280,11 +348,15 @@ fn decode_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
 /// # Errors
 /// Internal, if these are not the bytes of a list of `element`.
 pub fn elements(bytes: &[u8], element: DataType) -> Result<Vec<Value>> {
-    let (mut reader, mut all) = (Reader::new(bytes), Vec::new());
-    while let Some(part) = reader.element(element)? {
-        all.push(part.map_or(Ok(Value::Null), |part| decode(part, element))?);
-    }
-    Ok(all)
+    values(bytes, element).collect()
+}
+
+/// The same, one after another, with looks as those of [`parts`].
+pub fn values(list: &[u8], element: DataType) -> impl Iterator<Item = Result<Value>> + '_ {
+    parts(list, element).map(move |part| match part? {
+        Some(part) => decode(part, element),
+        None => Ok(Value::Null),
+    })
 }
 
 /// The values of a struct's fields.
@@ -299,54 +371,95 @@ pub fn fields(bytes: &[u8], fields: &[StructField]) -> Result<Vec<Value>> {
     fields.iter().map(value).collect()
 }
 
-/// Writes a nested value as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`, `['', 'a, b', '10:00:00']`.
-pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> fmt::Result {
+/// Writes a nested value or a binary string as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`,
+/// `['', 'a, b', '10:00:00']`, `a\x00`.
+///
+/// # Errors
+/// Those of `f`; for other types.
+pub fn write(f: &mut dyn fmt::Write, bytes: &[u8], ty: DataType) -> fmt::Result {
+    // An error of `Display` would be a panic of `to_string`.
     match ty {
         DataType::List(element) => {
-            // An error of `Display` would be a panic of `to_string`.
-            let Ok(values) = elements(bytes, *element) else { return f.write_str("[damaged]") };
             f.write_str("[")?;
-            for (i, value) in values.iter().enumerate() {
+            for (i, part) in parts(bytes, *element).enumerate() {
                 f.write_str(if i == 0 { "" } else { ", " })?;
-                write_part(f, value, *element)?;
+                match part {
+                    Ok(part) => write_part(f, part, *element)?,
+                    Err(_) => f.write_str(DAMAGED)?,
+                }
             }
             f.write_str("]")
         }
-        DataType::Struct(of) => {
-            let Ok(values) = fields(bytes, of) else { return f.write_str("{damaged}") };
+        DataType::Struct(fields) => {
+            let mut reader = Reader::new(bytes);
             f.write_str("{")?;
-            for (i, (field, value)) in of.iter().zip(values).enumerate() {
-                let separator = if i == 0 { "" } else { ", " };
-                f.write_str(separator)?;
+            for (i, field) in fields.iter().enumerate() {
+                f.write_str(if i == 0 { "" } else { ", " })?;
                 write_quoted(f, field.name)?;
                 f.write_str(": ")?;
-                write_part(f, &value, field.ty)?;
+                match reader.field(field.ty) {
+                    Ok(part) => write_part(f, part, field.ty)?,
+                    Err(_) => {
+                        f.write_str(DAMAGED)?;
+                        break;
+                    }
+                }
             }
             f.write_str("}")
         }
+        DataType::Blob => write_blob(f, bytes),
         _ => Err(fmt::Error),
     }
 }
 
+/// Stands for bytes that are no value.
+const DAMAGED: &str = "damaged";
+
 /// Writes an element or the value of a field: in quotes if its text could be taken for something else.
-fn write_part(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt::Result {
-    if value.is_null() || ty.is_nested() {
-        return write!(f, "{}", value.display(ty));
+fn write_part(f: &mut dyn fmt::Write, part: Option<&[u8]>, ty: DataType) -> fmt::Result {
+    let Some(part) = part else { return f.write_str("NULL") };
+    if ty.is_nested() {
+        return write(f, part, ty);
     }
-    let text = value.display(ty).to_string();
-    let is_plain = !text.is_empty()
-        && text.trim() == text
-        && !text.eq_ignore_ascii_case("null")
-        && !text.contains(['(', ')', '[', ']', '{', '}', ',', ':', '=', '\'', '"', '\\']);
-    if is_plain { f.write_str(&text) } else { write_quoted(f, &text) }
+    if ty == DataType::Varchar {
+        return match decode_text(part) {
+            Ok(text) => write_text(f, &text),
+            Err(_) => f.write_str(DAMAGED),
+        };
+    }
+    match decode(part, ty) {
+        Ok(value) if ty.is_numeric() => write!(f, "{}", value.display(ty)),
+        Ok(value) => write_text(f, &value.display(ty).to_string()),
+        Err(_) => f.write_str(DAMAGED),
+    }
 }
 
-fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+fn write_text(f: &mut dyn fmt::Write, text: &str) -> fmt::Result {
+    let has_signs = || {
+        let is_sign = |byte| {
+            matches!(
+                byte,
+                b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b':' | b'=' | b'\'' | b'"' | b'\\'
+            )
+        };
+        text.bytes().any(is_sign)
+    };
+    let is_plain =
+        !text.is_empty() && text.trim() == text && !text.eq_ignore_ascii_case("null") && !has_signs();
+    if is_plain { f.write_str(text) } else { write_quoted(f, text) }
+}
+
+fn write_quoted(f: &mut dyn fmt::Write, text: &str) -> fmt::Result {
     f.write_str("'")?;
-    for character in text.chars() {
-        let escape = if matches!(character, '\'' | '\\') { "\\" } else { "" };
-        write!(f, "{escape}{character}")?;
+    let mut rest = text;
+    // From one character that needs an escape up to the next.
+    while let Some(at) = memchr::memchr2(b'\'', b'\\', rest.as_bytes()) {
+        f.write_str(&rest[..at])?;
+        f.write_str("\\")?;
+        f.write_str(&rest[at..=at])?;
+        rest = &rest[at + 1..];
     }
+    f.write_str(rest)?;
     f.write_str("'")
 }
 

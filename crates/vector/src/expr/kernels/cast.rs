@@ -12,9 +12,11 @@ use crate::buffer::Native;
 use crate::error::sqlstate;
 use crate::expr::calendar::{day_of, is_finite, midnight};
 use crate::expr::parse::{parse_date, parse_i64, parse_leniently, parse_value};
+use crate::statement::Growth;
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
 use crate::value::nested;
 use crate::vector::Vector;
+use crate::writer::StringMaker;
 use crate::{DataType, Error, ErrorKind, Interval, Result, StringView, Value};
 use std::fmt::Write as _;
 
@@ -224,15 +226,24 @@ pub fn resize(a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
 fn to_text(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     strict(&[a], rows, out, |rows, out| {
         let strings = out.strings_mut();
-        let mut text = String::new();
-        rows.each(|p| {
-            if a.is_valid(p) {
-                text.clear();
-                write!(text, "{}", a.value(p, from).display(from)).expect("a String takes all");
-                strings.views[p] = strings.heap.push(text.as_bytes());
+        let mut maker = StringMaker::default();
+        let bytes = (a.physical() == PhysicalType::Str).then(|| operand::<StringView>(a));
+        rows.try_each(|p| {
+            if !a.is_valid(p) {
+                return Ok(());
             }
-        });
-        Ok(())
+            let text = maker.make(strings.heap, |out| {
+                // What fails is told by the writer.
+                let _ = match &bytes {
+                    Some(bytes) if from == DataType::Varchar => out.write_str(bytes.get(p).as_str()),
+                    Some(bytes) => nested::write(out, bytes.get(p).as_bytes(), from),
+                    None => write!(out, "{}", a.value(p, from).display(from)),
+                };
+                Ok(true)
+            })?;
+            strings.views[p] = text.unwrap_or_default();
+            Ok(())
+        })
     })
 }
 
@@ -324,10 +335,10 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
 }
 
 /// A list as a list of another type, or a struct as one of other fields, which are found by name: their
-/// values by `part`.
+/// values by `part`. Fields that are not found are NULL.
 ///
 /// # Errors
-/// Those of `part`; internal, if the value is not of the type `from`.
+/// Those of `part`; input, if no field is found; internal, if the value is not of the type `from`.
 pub fn convert_parts(
     value: &Value,
     from: DataType,
@@ -337,20 +348,32 @@ pub fn convert_parts(
     let mut out = Vec::new();
     match (value, from, to) {
         (Value::Bytes(bytes), DataType::List(from), DataType::List(to)) => {
-            for element in nested::elements(bytes, *from)? {
-                nested::encode_part(&part(&element, *from, *to)?, *to, &mut out)?;
+            let mut growth = Growth::default();
+            for element in nested::values(bytes, *from) {
+                nested::encode_part(&part(&element?, *from, *to)?, *to, &mut out)?;
+                growth.reach(out.len())?;
             }
             nested::end_list(&mut out);
         }
-        (Value::Bytes(bytes), DataType::Struct(from), DataType::Struct(to)) => {
-            let values = nested::fields(bytes, from)?;
-            for field in to {
-                let mut own = from.iter().zip(&values);
+        (Value::Bytes(bytes), DataType::Struct(own), DataType::Struct(wanted)) => {
+            let values = nested::fields(bytes, own)?;
+            let mut found = own.is_empty() || wanted.is_empty();
+            for field in wanted {
+                let mut own = own.iter().zip(&values);
                 let value = match own.find(|(own, _)| own.name.eq_ignore_ascii_case(field.name)) {
-                    Some((own, value)) => part(value, own.ty, field.ty)?,
+                    Some((own, value)) => {
+                        found = true;
+                        part(value, own.ty, field.ty)?
+                    }
                     None => Value::Null,
                 };
                 nested::encode_part(&value, field.ty, &mut out)?;
+            }
+            if !found {
+                return Err(Error::input(format!(
+                    "cannot cast {from} to {to}: they have no field in common"
+                ))
+                .with_hint("fields are matched by name"));
             }
         }
         _ => return Err(Error::input(format!("cannot cast {from} to {to}"))),

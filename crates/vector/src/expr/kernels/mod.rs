@@ -24,9 +24,10 @@ pub mod string;
 
 use crate::buffer::Native;
 use crate::simd::widest;
+use crate::statement::{Looks, STEP, reserve};
 use crate::types::PhysicalType;
 use crate::vector::{Vector, uuid_to_ordered};
-use crate::{CHUNK_ROWS, DataType, Error, Result, Value, bitmap};
+use crate::{CHUNK_ROWS, DataType, Error, Result, StringView, Value, bitmap};
 
 /// The positions for which a kernel computes.
 #[derive(Debug, Clone, Copy)]
@@ -252,6 +253,14 @@ pub fn first_failure(rows: Rows<'_>, out: &Vector, failure: impl Fn(usize) -> Op
     })
 }
 
+/// Bytes of the string at a position of a flat or constant vector; 0 of another type.
+fn bytes_at(vector: &Vector, position: usize) -> usize {
+    match vector.physical() {
+        PhysicalType::Str => operand::<StringView>(vector).get(position).len(),
+        _ => 0,
+    }
+}
+
 /// A value of type `ty` as vectors hold it: UUIDs in the order of their bytes.
 pub fn as_held(value: Value, ty: DataType) -> Value {
     match value {
@@ -276,14 +285,24 @@ pub fn row_by_row(
     vectors.iter_mut().zip(args).for_each(|(v, (arg, _))| *v = arg);
     strict(&vectors[..args.len()], rows, out, |rows, out| {
         let mut values: [Value; 3] = [Value::Null, Value::Null, Value::Null];
+        let mut looks = Looks::default();
         rows.try_each(|p| {
             if !out.is_valid(p) {
                 return Ok(());
             }
+            // Each is a copy; so is the result.
+            let long = args.iter().map(|(arg, _)| bytes_at(arg, p)).sum();
+            let _copies = if long < STEP { None } else { reserve(long)? };
             for (value, (arg, from)) in values.iter_mut().zip(args) {
                 *value = arg.value(p, *from);
             }
             let value = f(&values[..args.len()])?;
+            if let Some(bytes) = value.bytes() {
+                looks.after(bytes)?;
+                let _copy = if bytes < STEP { None } else { reserve(bytes)? };
+                out.strings_mut().heap.ask(bytes)?;
+                return out.write_value(p, &value);
+            }
             out.write_value(p, &as_held(value, ty))
         })
     })

@@ -4,21 +4,25 @@ use super::{Operand, Rows, binary, operand, strict, unary};
 use crate::expr::Function;
 use crate::expr::pattern::Pattern;
 use crate::meter::Meter;
-use crate::statement::{LONGEST, too_long};
+use crate::statement::STEP;
 use crate::string::INLINE_BYTES;
 use crate::types::PhysicalType;
 use crate::vector::{StringsMut, Vector};
-use crate::{Error, Result, StringHeap, StringView};
+use crate::writer::StringMaker;
+use crate::{Error, Result, StringHeap, StringView, characters};
 use std::ops::Range;
 
 /// `a LIKE pattern`.
 ///
 /// # Errors
-/// None; the type is that of all kernels.
+/// Interrupted, or resource, over long texts.
 pub fn like(pattern: &Pattern, a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     strict(&[a], rows, out, |rows, out| {
-        unary(operand(a), rows, out.values_mut(), |v: StringView| u8::from(pattern.matches(v.as_bytes())));
-        Ok(())
+        let (texts, found) = (operand::<StringView>(a), out.values_mut::<u8>());
+        rows.try_each(|p| {
+            found[p] = u8::from(pattern.matches(texts.get(p).as_bytes())?);
+            Ok(())
+        })
     })
 }
 
@@ -43,28 +47,25 @@ pub fn like_dynamic(
                 last = Some((view, Pattern::new(view.as_str(), escape, case_insensitive)?));
             }
             let (_, compiled) = last.as_ref().expect("just set");
-            out.values_mut::<u8>()[p] = u8::from(compiled.matches(texts.get(p).as_bytes()));
+            out.values_mut::<u8>()[p] = u8::from(compiled.matches(texts.get(p).as_bytes())?);
             Ok(())
         })
     })
 }
 
-/// Calls `f` for each row and keeps the text that it makes in the buffer that it is given.
-fn texts(
-    args: &[&Vector],
-    rows: Rows<'_>,
-    out: &mut Vector,
-    mut f: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
-) -> Result<()> {
+/// The strings that `parts` have in a row, one behind another.
+fn concat(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    let parts: Vec<Operand<'_, StringView>> = args.iter().map(|arg| operand(arg)).collect();
     strict(args, rows, out, |rows, out| {
-        let strings = out.strings_mut();
-        let mut text = Vec::new();
-        let mut meter = Meter::default();
+        let StringsMut { views, heap } = out.strings_mut();
+        let mut maker = StringMaker::default();
         rows.try_each(|p| {
-            text.clear();
-            f(p, &mut text)?;
-            meter.ask(text.len(), strings.heap)?;
-            strings.views[p] = strings.heap.push(&text);
+            let text = maker.make(heap, |out| {
+                out.room(parts.iter().map(|part| part.get(p).len()).sum())?;
+                parts.iter().try_for_each(|part| out.copy(part.get(p).as_bytes()))?;
+                Ok(true)
+            })?;
+            views[p] = text.unwrap_or_default();
             Ok(())
         })
     })
@@ -79,19 +80,9 @@ pub fn string(function: Function, args: &[&Vector], rows: Rows<'_>, out: &mut Ve
         Function::Upper => cased::<b'a'>(args[0], rows, out, str::to_uppercase),
         Function::Lower => cased::<b'A'>(args[0], rows, out, str::to_lowercase),
         Function::Substring => substring(args, rows, out),
-        Function::Concat => {
-            let parts: Vec<Operand<'_, StringView>> = args.iter().map(|arg| operand(arg)).collect();
-            texts(args, rows, out, |p, text| {
-                let bytes = parts.iter().map(|part| part.get(p).len()).sum();
-                if bytes > LONGEST {
-                    return Err(too_long(bytes));
-                }
-                parts.iter().for_each(|part| text.extend_from_slice(part.get(p).as_bytes()));
-                Ok(())
-            })
-        }
-        Function::CharLength => length(args[0], rows, out, |text| text.as_str().chars().count()),
-        Function::OctetLength => length(args[0], rows, out, |text| text.len()),
+        Function::Concat => concat(args, rows, out),
+        Function::CharLength => length(args[0], rows, out, |text| characters::count(text.as_str())),
+        Function::OctetLength => length(args[0], rows, out, |text| Ok(text.len())),
         Function::StartsWith => test(args, rows, out, <[u8]>::starts_with),
         Function::EndsWith => test(args, rows, out, <[u8]>::ends_with),
         Function::Contains => contains(args, rows, out),
@@ -112,6 +103,10 @@ fn cased<const FIRST: u8>(
         let mut meter = Meter::default();
         rows.try_each(|p| {
             let view = values.get(p);
+            if view.len() > STEP {
+                views[p] = cased_in_steps::<FIRST>(view.as_str(), unicode, heap)?;
+                return Ok(());
+            }
             if let Some(short) = view.padded() {
                 if let Some(cased) = cased_short::<FIRST>(short) {
                     views[p] = StringView::of_padded(view.len(), cased);
@@ -146,6 +141,49 @@ fn cased_unicode(
     meter.ask(cased.len(), heap)?;
     *out = heap.push(cased.as_bytes());
     Ok(())
+}
+
+/// A text of more than a [`STEP`] in the other case.
+#[cold]
+#[inline(never)]
+fn cased_in_steps<const FIRST: u8>(
+    text: &str,
+    unicode: fn(&str) -> String,
+    heap: &mut StringHeap,
+) -> Result<StringView> {
+    let cased = StringMaker::default().make(heap, |out| {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(end_of_words(rest));
+            out.more(piece.len())?;
+            let start = out.len();
+            out.buffer.resize(start + piece.len(), 0);
+            let is_ascii =
+                piece.len() >= 8 && cased_long::<FIRST>(piece.as_bytes(), &mut out.buffer[start..]);
+            if !is_ascii {
+                out.buffer.truncate(start);
+                out.copy(unicode(piece).as_bytes())?;
+            }
+            rest = behind;
+        }
+        Ok(true)
+    })?;
+    Ok(cased.unwrap_or_default())
+}
+
+/// Where a text may be cut after about a [`STEP`] to change the case of its parts by themselves: the lower
+/// case of Σ depends on the rest of its word, but no letter depends on those behind white space, or beyond
+/// two letters or digits of ASCII.
+fn end_of_words(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let ends = |at: &usize| {
+        let (last, first) = (bytes[at - 1], bytes[*at]);
+        last.is_ascii_whitespace() || last.is_ascii_alphanumeric() && first.is_ascii_alphanumeric()
+    };
+    if text.len() <= STEP {
+        return text.len();
+    }
+    (1..STEP).rev().find(ends).or_else(|| (STEP..text.len()).find(ends)).unwrap_or(text.len())
 }
 
 /// The highest bit of each of eight bytes: none is set in ASCII.
@@ -192,15 +230,28 @@ fn cased_long<const FIRST: u8>(from: &[u8], to: &mut [u8]) -> bool {
     seen & HIGHEST == 0
 }
 
-fn length(a: &Vector, rows: Rows<'_>, out: &mut Vector, f: impl Fn(StringView) -> usize) -> Result<()> {
+fn length(
+    a: &Vector,
+    rows: Rows<'_>,
+    out: &mut Vector,
+    f: impl Fn(StringView) -> Result<usize>,
+) -> Result<()> {
     let physical = out.physical();
     strict(&[a], rows, out, |rows, out| {
         let values = operand::<StringView>(a);
-        match physical {
-            PhysicalType::I32 => unary(values, rows, out.values_mut(), |v| f(v) as i32),
-            _ => unary(values, rows, out.values_mut(), |v| f(v) as i64),
+        macro_rules! write {
+            ($t:ty) => {{
+                let lengths = out.values_mut::<$t>();
+                rows.try_each(|p| {
+                    lengths[p] = f(values.get(p))? as $t;
+                    Ok(())
+                })
+            }};
         }
-        Ok(())
+        match physical {
+            PhysicalType::I32 => write!(i32),
+            _ => write!(i64),
+        }
     })
 }
 
@@ -218,17 +269,24 @@ fn contains(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     use crate::expr::pattern::{Finder, finds};
     strict(args, rows, out, |rows, out| {
         let (texts, parts) = (operand::<StringView>(args[0]), operand::<StringView>(args[1]));
-        match parts {
-            Operand::One(part) if part.is_empty() => unary(texts, rows, out.values_mut::<u8>(), |_| 1),
+        let found = out.values_mut::<u8>();
+        match &parts {
+            Operand::One(part) if part.is_empty() => {
+                unary(texts, rows, found, |_| 1);
+                Ok(())
+            }
             Operand::One(part) => {
                 let finder = Finder::new(part.as_bytes());
-                unary(texts, rows, out.values_mut(), |text| u8::from(finder.find(text.as_bytes()).is_some()));
+                rows.try_each(|p| {
+                    found[p] = u8::from(finder.find(texts.get(p).as_bytes())?.is_some());
+                    Ok(())
+                })
             }
-            Operand::Each(_) => binary(texts, parts, rows, out.values_mut(), |text, part| {
-                u8::from(finds(part.as_bytes(), text.as_bytes()))
+            Operand::Each(_) => rows.try_each(|p| {
+                found[p] = u8::from(finds(parts.get(p).as_bytes(), texts.get(p).as_bytes())?);
+                Ok(())
             }),
         }
-        Ok(())
     })
 }
 
@@ -241,19 +299,34 @@ fn substring(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
         let views = out.values_mut::<StringView>();
         let bounds_at = |p: usize| bounds(starts.get(p), counts.as_ref().map(|counts| counts.get(p)));
         match (&starts, &counts) {
-            (Operand::One(_), None | Some(Operand::One(_))) if rows.len() > 0 => {
+            (Operand::One(_), None | Some(Operand::One(_))) if rows.len() > 0 && !has_long(&values, rows) => {
                 let bounds = bounds_at(0)?;
                 unary(values, rows, views, |text| piece(text, bounds));
                 Ok(())
             }
             _ => rows.try_each(|p| {
-                views[p] = piece(values.get(p), bounds_at(p)?);
+                let (text, bounds) = (values.get(p), bounds_at(p)?);
+                views[p] = if text.len() > STEP { piece_of_long(text, bounds)? } else { piece(text, bounds) };
                 Ok(())
             }),
         }
     })?;
     out.share_strings(args[0]);
     Ok(())
+}
+
+/// True if a text has more than a [`STEP`].
+fn has_long(texts: &Operand<'_, StringView>, rows: Rows<'_>) -> bool {
+    let mut longest = 0;
+    rows.each(|p| longest = texts.get(p).len().max(longest));
+    longest > STEP
+}
+
+/// As [`piece`], with looks.
+#[cold]
+fn piece_of_long(text: StringView, (first, end): (usize, usize)) -> Result<StringView> {
+    let at = |n: usize| characters::place(text.as_str(), n);
+    Ok(text.part(at(first)?..at(end)?))
 }
 
 /// The first character and the end, counted from 0, of those from `start` (counted from 1) on, `count` of
@@ -352,6 +425,23 @@ mod tests {
     fn cases_are_those_of_the_standard_library() {
         check(Function::Upper, &[], |_, text| text.to_uppercase());
         check(Function::Lower, &[], |_, text| text.to_lowercase());
+    }
+
+    /// Texts of several steps, with words over the ends of steps, and none that end.
+    #[test]
+    fn cases_of_long_texts_are_those_of_the_standard_library() {
+        let texts = ["Σaß ΑΣ", "ΑΣ", "aΣ", "Abc", " Σ", "a1"].map(|part| part.repeat(2 * STEP / part.len()));
+        for text in texts.into_iter().flat_map(|text| [format!("a{text}"), format!("ä{text}Σ")]) {
+            let input = vector(std::slice::from_ref(&text), false);
+            for (function, expected) in
+                [(Function::Upper, text.to_uppercase()), (Function::Lower, text.to_lowercase())]
+            {
+                let mut out = Vector::new(PhysicalType::Str);
+                string(function, &[&input], Rows::Dense(1), &mut out).unwrap();
+                let first: String = text.chars().take(9).collect();
+                assert!(out.values::<StringView>()[0].as_str() == expected, "{function:?} of {first}…");
+            }
+        }
     }
 
     #[test]

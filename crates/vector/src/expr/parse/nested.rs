@@ -7,6 +7,7 @@
 //! it's. Fields of a struct may be in any order; those that are left out are NULL.
 
 use super::parse_leniently;
+use crate::statement::{Growth, Looks};
 use crate::types::StructField;
 use crate::value::nested::{encode_part, end_list};
 use crate::{DataType, Result, Value};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// # Errors
 /// Those of [`super::parse_value`] for its innermost values.
 pub(super) fn parse_nested(text: &str, ty: DataType, lenient: bool) -> Result<Option<Value>> {
-    let mut reader = Reader { rest: text.trim(), lenient };
+    let mut reader = Reader { rest: text.trim(), lenient, looks: Looks::default() };
     let value = reader.nested(ty)?;
     Ok(value.filter(|_| reader.rest.is_empty()))
 }
@@ -26,6 +27,7 @@ pub(super) fn parse_nested(text: &str, ty: DataType, lenient: bool) -> Result<Op
 struct Reader<'a> {
     rest: &'a str,
     lenient: bool,
+    looks: Looks,
 }
 
 impl<'a> Reader<'a> {
@@ -52,7 +54,7 @@ impl<'a> Reader<'a> {
     }
 
     fn list(&mut self, element: DataType) -> Result<Option<Value>> {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut growth) = (Vec::new(), Growth::default());
         if !self.take('[') {
             return Ok(None);
         }
@@ -61,6 +63,7 @@ impl<'a> Reader<'a> {
             loop {
                 let Some(value) = self.part(element, ']')? else { return Ok(None) };
                 encode_part(&value, element, &mut bytes)?;
+                growth.reach(bytes.len())?;
                 if self.take(']') {
                     break;
                 }
@@ -124,6 +127,14 @@ impl<'a> Reader<'a> {
             self.skip_blanks();
             return Ok(value);
         }
+        let value = self.innermost(ty, end)?;
+        self.looks.after(start.len() - self.rest.len())?;
+        Ok(value)
+    }
+
+    /// One that is written as a text.
+    fn innermost(&mut self, ty: DataType, end: char) -> Result<Option<Value>> {
+        let start = self.rest;
         if start.starts_with(['\'', '"']) {
             let Some(text) = self.quoted() else { return Ok(None) };
             self.skip_blanks();
