@@ -11,7 +11,7 @@ use super::joins::{FEW, Probing, relation};
 use crate::cost::Costs;
 use crate::exec::row_copier::RowCopier;
 use crate::settings::{Compaction, Settings};
-use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Selection, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Result, Selection, Vector, statement};
 use std::hint::black_box;
 
 /// Columns of a chunk that is copied, of 8 bytes each.
@@ -26,15 +26,19 @@ const LARGE: usize = CHUNK_ROWS / 4;
 const PROBED: usize = 1 << 18;
 
 /// Sets what chunks cost.
-pub(super) fn measure(costs: &mut Costs) {
+///
+/// # Errors
+/// Interrupted, between two steps of at most some hundredths of a second.
+pub(super) fn measure(costs: &mut Costs) -> Result<()> {
     let [small, large] = [SMALL, LARGE].map(copied);
+    statement::check()?;
     let chunks = |rows: usize| (COPIED / rows) as f64;
     let each = ((small - large) / (chunks(SMALL) - chunks(LARGE))).max(1.0);
     costs.copied_column = each / COLUMNS as f64;
     costs.copied_byte = ((large - chunks(LARGE) * each) / (COPIED * COLUMNS * 8) as f64).max(0.001);
 
     let [few, probes] = [(FEW, FEW), (PROBED, FEW)].map(|(rows, keys)| relation(rows, 1, keys));
-    let chunked = |chunk_rows: usize| {
+    let chunked = |chunk_rows: usize| -> Result<f64> {
         // Nothing is folded while it is encoded: both scans decode.
         let settings = || Settings {
             threads: 1,
@@ -43,13 +47,14 @@ pub(super) fn measure(costs: &mut Costs) {
             optimize: false,
             ..Settings::default()
         };
-        let joined = Probing { probe: &probes, build: Some(&few), payload: 0 }.run(settings());
-        joined - Probing { probe: &probes, build: None, payload: 0 }.run(settings())
+        let joined = Probing { probe: &probes, build: Some(&few), payload: 0 }.run(settings())?;
+        Ok(joined - Probing { probe: &probes, build: None, payload: 0 }.run(settings())?)
     };
-    let [small, large] = [SMALL, CHUNK_ROWS].map(chunked);
+    let (small, large) = (chunked(SMALL)?, chunked(CHUNK_ROWS)?);
     let chunks = |rows: usize| (PROBED / rows) as f64;
     costs.chunk = ((small - large) / (chunks(SMALL) - chunks(CHUNK_ROWS))).max(1.0);
     costs.chunk_row = ((large - chunks(CHUNK_ROWS) * costs.chunk) / PROBED as f64).max(0.01);
+    Ok(())
 }
 
 /// Nanoseconds in which rows are copied together, in chunks of so many.

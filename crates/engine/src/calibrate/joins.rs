@@ -18,7 +18,7 @@ use crate::plan::{
 use crate::relation::{Relation, ScanRequest, Source, Statistics};
 use crate::settings::{Settings, TempCompression};
 use entasis_storage::{TableOptions, TableSnapshot};
-use entasis_vector::{DataType, Error, Result, Schema, Vector};
+use entasis_vector::{DataType, Error, Result, Schema, Vector, statement};
 use std::sync::Arc;
 
 /// Rows of a small build side and of a large one.
@@ -28,22 +28,28 @@ const MANY: usize = 4 * ROWS;
 const PAYLOAD: usize = 8;
 
 /// Sets what joins cost.
-pub(super) fn measure(costs: &mut Costs) {
+///
+/// # Errors
+/// Interrupted, between two steps of at most some hundredths of a second.
+pub(super) fn measure(costs: &mut Costs) -> Result<()> {
     let [few, many] = [FEW, MANY].map(|rows| relation(rows, 1 + PAYLOAD, rows));
+    statement::check()?;
     let [one, probes] = [(1, 1), (MANY, FEW)].map(|(rows, keys)| relation(rows, 1, keys));
+    statement::check()?;
     let columns = TempCompression::Off;
     let per = |time: f64, before: f64, count: usize| ((time - before) / count as f64).max(0.01);
 
-    let bare = run(&probes, &few, 0, columns);
+    let bare = run(&probes, &few, 0, columns)?;
     costs.step = per(bare, 0.0, 2 * MANY);
-    costs.fetch = per(run(&probes, &few, PAYLOAD, columns), bare, MANY * PAYLOAD);
-    costs.field = per(run(&probes, &few, PAYLOAD, TempCompression::On), bare, MANY * PAYLOAD);
+    costs.fetch = per(run(&probes, &few, PAYLOAD, columns)?, bare, MANY * PAYLOAD);
+    costs.field = per(run(&probes, &few, PAYLOAD, TempCompression::On)?, bare, MANY * PAYLOAD);
 
-    let narrow = run(&one, &many, 1, columns);
-    let wide = run(&one, &many, PAYLOAD, columns);
+    let narrow = run(&one, &many, 1, columns)?;
+    let wide = run(&one, &many, PAYLOAD, columns)?;
     costs.kept_byte = per(wide, narrow, MANY * (PAYLOAD - 1) * 8);
     costs.row = per(narrow, MANY as f64 * 16.0 * costs.kept_byte, MANY);
-    costs.encode = per(run(&one, &many, PAYLOAD, TempCompression::On), wide, MANY * PAYLOAD);
+    costs.encode = per(run(&one, &many, PAYLOAD, TempCompression::On)?, wide, MANY * PAYLOAD);
+    Ok(())
 }
 
 /// Nanoseconds of a join that keeps `build`, of which so many columns beside the key are read above.
@@ -52,7 +58,7 @@ fn run(
     build: &Arc<Measured>,
     payload: usize,
     temp_compression: TempCompression,
-) -> f64 {
+) -> Result<f64> {
     let settings = Settings { threads: 1, temp_compression, ..Settings::default() };
     Probing { probe, build: Some(build), payload }.run(settings)
 }
@@ -108,15 +114,20 @@ impl Probing<'_> {
     }
 
     /// Nanoseconds that it takes.
-    pub(super) fn run(&self, settings: Settings) -> f64 {
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub(super) fn run(&self, settings: Settings) -> Result<f64> {
         let plan = self.plan();
         let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
         let types = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect::<Vec<_>>();
-        fastest(3, || {
+        let time = fastest(3, || {
             let collector = Collector::new(&context, types.clone());
             execute(&plan, &context, &collector).expect("nothing in it can fail");
             assert_eq!(collector.into_chunks().rows, 1, "an aggregation without groups");
-        })
+        });
+        statement::check()?;
+        Ok(time)
     }
 }
 

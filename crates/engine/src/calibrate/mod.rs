@@ -10,6 +10,7 @@ mod joins;
 
 use crate::cost::Costs;
 use entasis_storage::{Compression, Condition, Datum, Table, TableOptions, ValueRange};
+use entasis_vector::statement::STEP;
 use entasis_vector::{
     CHUNK_ROWS, Chunk, DataType, Field, Result, Schema, Selection, Value, Vector, statement,
 };
@@ -34,14 +35,24 @@ impl Costs {
     /// Measures them on this machine, on the calling thread.
     ///
     /// # Errors
-    /// Interrupted: nothing begins any more then, and what was measured is of no use.
+    /// Interrupted: nothing begins any more then, and what was measured is of no use; resource, if there is
+    /// no memory for it.
     pub fn measure() -> Result<Costs> {
         let mut costs = Costs::default();
-        costs.value.iter_mut().for_each(|(name, cost)| *cost = value(name));
+        for (name, cost) in &mut costs.value {
+            *cost = value(name);
+            statement::check()?;
+        }
         costs.lookup = lookup();
-        joins::measure(&mut costs);
-        chunks::measure(&mut costs);
-        let numbers = vec![1u64; NUMBERS];
+        statement::check()?;
+        joins::measure(&mut costs)?;
+        chunks::measure(&mut costs)?;
+        let _memory = statement::reserve(NUMBERS * size_of::<u64>())?;
+        let mut numbers = Vec::with_capacity(NUMBERS);
+        while numbers.len() < NUMBERS {
+            numbers.resize(numbers.len() + STEP, 1u64);
+            statement::check()?;
+        }
         costs.byte = byte(&numbers);
         costs.access = ACCESSED.iter().map(|&bytes| (bytes as f64, access(&numbers[..bytes / 8]))).collect();
         statement::check()?;

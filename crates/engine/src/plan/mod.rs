@@ -18,7 +18,7 @@ pub use columns::{ColumnInfo, Columns};
 pub use freedom::has_forms;
 pub use single_value::SingleValue;
 pub(crate) use single_value::second_row;
-pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction};
+pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction, bad_offset};
 
 use crate::relation::Relation;
 use entasis_vector::expr::Expr;

@@ -8,7 +8,7 @@
 
 use super::{AggregateFunction, Node, SortKey};
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, DataType};
+use entasis_vector::{ColumnId, DataType, Error};
 
 /// See [`Node::Window`].
 #[derive(Debug, Clone)]
@@ -147,7 +147,8 @@ pub enum FrameUnits {
     /// Rows: offsets are BIGINT. The current row is that row alone.
     Rows,
     /// Differences of the order's only key. Offsets have the type of the key; for a date or time they are
-    /// INTERVAL. The current row stands for all its peers.
+    /// INTERVAL. If the key is a TIMESTAMPTZ, a TIMESTAMPTZ is not an offset but the limit that it leads to,
+    /// by the clocks of a zone, where days differ in length. The current row stands for all its peers.
     Range,
     /// Groups of peers: offsets are BIGINT. The current row stands for all its peers.
     Groups,
@@ -183,6 +184,12 @@ impl Bound {
             Bound::UnboundedPreceding | Bound::CurrentRow | Bound::UnboundedFollowing => None,
         }
     }
+}
+
+/// The error of an offset that is NULL or negative.
+pub fn bad_offset() -> Error {
+    Error::input("the offset of a window frame must not be NULL or negative")
+        .with_hint("write PRECEDING for rows before the current one, FOLLOWING for rows after it")
 }
 
 /// Rows within the bounds of a frame that are not in it.

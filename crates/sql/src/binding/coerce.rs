@@ -8,6 +8,9 @@
 //! **Exact numbers that no single decimal type can hold** are left as they are: lowering compares them
 //! exactly ([`crate::expressions::exact`]).
 //!
+//! **Structs get the fields of both**, by name, as in DuckDB; those that a value lacks are NULL. DataFusion
+//! takes the fields of one of them.
+//!
 //! **A text with a boolean, an interval or a time of day is converted to that type**, as in comparisons
 //! ([`super::operators`]); with a date, DataFusion's rules do the same. In a set operation this applies only
 //! to literals; a column of texts with dates, times, intervals or UUIDs converts these to texts, as with
@@ -17,6 +20,7 @@
 
 use crate::error::{external, type_name};
 use crate::expressions::exact;
+use crate::functions::definition::types::common_by_name;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
@@ -137,6 +141,23 @@ fn instants<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<Ar
     types.clone().any(|ty| *ty == ArrowType::Date32).then(|| zoned.clone())
 }
 
+/// The common type of structs, or of lists of them, that differ in their fields.
+fn structure<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Option<ArrowType> {
+    fn has_fields(ty: &ArrowType) -> bool {
+        match ty {
+            ArrowType::Struct(_) => true,
+            ArrowType::List(element) | ArrowType::LargeList(element) => has_fields(element.data_type()),
+            _ => false,
+        }
+    }
+    let types: Vec<&ArrowType> = types.filter(|ty| !ty.is_null()).collect();
+    if types.iter().all(|ty| *ty == types[0]) || !types.iter().all(|ty| has_fields(ty)) {
+        return None;
+    }
+    let types = types.into_iter().map(|ty| entasis_arrow::from_arrow_type(ty).ok());
+    common_by_name(&types.collect::<Option<Vec<_>>>()?).map(entasis_arrow::to_arrow_type)
+}
+
 fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
@@ -160,6 +181,12 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
         }
     }
     settle_literals(&mut exprs, &types);
+    if let Some(common) = structure(types.iter()) {
+        for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| !ty.is_null() && **ty != common) {
+            let value = std::mem::take(*expr);
+            **expr = cast(value, common.clone());
+        }
+    }
     if mixes(types.iter()) {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_decimal()) {
             let decimal = std::mem::take(*expr);
@@ -329,6 +356,8 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let mixed: Vec<bool> = (0..columns).map(|column| mixes(types(column).iter())).collect();
     let instants: Vec<Option<ArrowType>> =
         (0..columns).map(|column| instants(types(column).iter())).collect();
+    let structures: Vec<Option<ArrowType>> =
+        (0..columns).map(|column| structure(types(column).iter())).collect();
     // A literal gets the type of the other inputs.
     let literals: Vec<Option<ArrowType>> = (0..columns)
         .map(|column| {
@@ -350,7 +379,8 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
                 }
                 (Some(instant), ..) if *ty == ArrowType::Date32 => instant.clone(),
                 _ if mixed[column] && ty.is_decimal() => DOUBLE,
-                _ => ty.clone(),
+                _ if ty.is_null() => ty.clone(),
+                _ => structures[column].as_ref().unwrap_or(ty).clone(),
             })
             .collect();
         if own != settled {

@@ -141,7 +141,7 @@ const FUNCTIONS: &[Entry] = &[
     Entry {
         names: &["make_timestamptz"],
         meaning: Meaning::MakeTimestampTz,
-        overloads: &[(PARTS, TimestampTz), (PARTS_AND_ZONE, TimestampTz)],
+        overloads: &[(&[Int64], TimestampTz), (PARTS, TimestampTz), (PARTS_AND_ZONE, TimestampTz)],
     },
     Entry {
         names: &["isfinite"],
@@ -283,6 +283,7 @@ impl TimeFunction {
                 function(args, age_of)
             }
             Meaning::MakeTimestamp => function(args, make_timestamp),
+            Meaning::MakeTimestampTz if args.len() == 1 => function(args, make_timestamp),
             Meaning::MakeTimestampTz => {
                 let zone = if args.len() > PARTS.len() { args.pop() } else { None };
                 let clock = call("make_timestamp", args, Timestamp, make_timestamp);

@@ -17,16 +17,19 @@
 //!
 //! A `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general method, with
 //! the rows numbered by a window for each value of the domain.
+//!
+//! A correlated subquery that calls a volatile function (`random`, `nextval`) is computed once for each outer
+//! row: the outer rows are numbered, and the domain consists of the numbers.
 
 use super::Lowering;
 use super::keys::{as_key, split_keys};
 use super::null_aware::Unknown;
 use super::tree::{free_columns, is_repeatable, refresh, replace, substitute};
+use super::window::row_number;
 use crate::expressions::fold;
 use entasis_engine::plan::{
-    Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node,
-    Project, Scan, SetOperation, Sort, SortKey, Unnest, Values, Window, WindowCall, WindowFunction,
-    has_forms,
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
+    Scan, SetOperation, Sort, SortKey, Unnest, Values, Window, has_forms,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -122,23 +125,43 @@ impl Lowering<'_> {
         if purpose == Purpose::Exists && is_single_row(&sub) {
             return Ok(self.always(outer, kind));
         }
+        if !is_repeatable(&sub) && free_columns(&outer).is_empty() {
+            let (outer, row) = self.numbered(outer);
+            let domain = self.domain(&outer, &free, Some(row));
+            return self.join_dependent(outer, sub, &domain, kind, key, residual, values);
+        }
         let pulled = pull(sub.clone(), &free, purpose, &mut self.columns);
         match pulled.filter(|pulled| pulled.can_be_joined(purpose, kind, key.as_ref(), &residual)) {
             Some(pulled) => self.join_pulled(outer, pulled, purpose, kind, key, residual, values),
             None => {
                 let outer = self.settled(outer);
-                let domain = self.domain(&outer, &free);
-                let (sub, domain_columns) = self.depend(sub, &domain)?;
-                let mut residual = residual;
-                let own = domain.free.iter().map(|id| self.columns.expr(*id)).chain(domain.forms.clone());
-                for (own, column) in own.zip(&domain_columns) {
-                    let column = self.columns.expr(*column);
-                    residual.push(Expr::compare(CompareOp::NotDistinctFrom, own, column));
-                }
-                let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
-                Ok(Outcome { node: self.join_correlated(outer, sub, kind, on, residual), values })
+                let domain = self.domain(&outer, &free, None);
+                self.join_dependent(outer, sub, &domain, kind, key, residual, values)
             }
         }
+    }
+
+    /// The join of the general method.
+    fn join_dependent(
+        &mut self,
+        outer: Node,
+        sub: Node,
+        domain: &Domain,
+        kind: JoinKind,
+        key: Option<(Expr, Expr)>,
+        mut residual: Vec<Expr>,
+        values: Vec<Expr>,
+    ) -> Result<Outcome> {
+        let (sub, domain_columns) = self.depend(sub, domain)?;
+        let own = domain.free.iter().map(|id| self.columns.expr(*id)).chain(domain.forms.clone());
+        // The number of a row tells its other columns.
+        let told = if domain.per_row { 1 } else { domain_columns.len() };
+        for (own, column) in own.zip(&domain_columns).take(told) {
+            let column = self.columns.expr(*column);
+            residual.push(Expr::compare(CompareOp::NotDistinctFrom, own, column));
+        }
+        let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
+        Ok(Outcome { node: self.join_correlated(outer, sub, kind, on, residual), values })
     }
 
     /// A join on conditions some of which may define groups of the right side.
@@ -276,18 +299,40 @@ impl Lowering<'_> {
         if !may_differ(&outer) || !free_columns(&outer).is_empty() {
             return outer;
         }
+        self.shared_rows(outer)
+    }
+
+    fn shared_rows(&mut self, outer: Node) -> Node {
         let columns = outer.columns().into_iter().zip(0..).collect();
         Node::Scan(Scan::all(self.share("outer rows", outer), columns))
     }
 
-    /// The distinct values of `free` in `outer`. Equal values that a subquery may tell apart are kept apart,
-    /// by their texts.
-    fn domain(&mut self, outer: &Node, free: &HashSet<ColumnId>) -> Domain {
+    /// `outer` with a new column that numbers its rows, the same in each copy of it.
+    fn numbered(&mut self, outer: Node) -> (Node, ColumnId) {
+        let row = self.columns.add("row", DataType::Int64, false);
+        let numbered = Node::Window(Window {
+            input: Box::new(outer),
+            partition: Vec::new(),
+            order: Vec::new(),
+            calls: vec![(row, row_number())],
+            top: None,
+        });
+        (self.shared_rows(numbered), row)
+    }
+
+    /// The distinct values of `free` in `outer`, or those of each row if there is a column that numbers them.
+    /// Equal values that a subquery may tell apart are kept apart, by their texts.
+    fn domain(&mut self, outer: &Node, free: &HashSet<ColumnId>, row: Option<ColumnId>) -> Domain {
         let mut free: Vec<ColumnId> = free.iter().copied().collect();
         free.sort();
+        free.splice(0..0, row);
         let mut map = HashMap::new();
         let mut copy = refresh(outer.clone(), &mut self.columns, &mut map);
         let mut keys: Vec<ColumnId> = free.iter().map(|id| map[id]).collect();
+        if row.is_some() {
+            let node = Node::Distinct(Distinct::new(copy, keys));
+            return Domain { node, free, forms: Vec::new(), per_row: true };
+        }
         let text = |input| Expr::Cast { input: Box::new(input), ty: DataType::Varchar, lenient: false };
         let (mut forms, mut exprs) = (Vec::new(), Vec::new());
         for id in free.iter().filter(|id| has_forms(self.columns.ty(**id))) {
@@ -302,7 +347,7 @@ impl Lowering<'_> {
             keys.extend(exprs.iter().map(|(id, _)| *id));
             copy = Node::Project(Project { input: Box::new(copy), exprs });
         }
-        Domain { node: Node::Distinct(Distinct::new(copy, keys)), free, forms }
+        Domain { node: Node::Distinct(Distinct::new(copy, keys)), free, forms, per_row: false }
     }
 
     /// A fresh copy of the domain, and the columns that represent the free ones.
@@ -315,8 +360,7 @@ impl Lowering<'_> {
     /// `node` evaluated for every row of the domain: the result also has the domain's columns, which are
     /// returned in the order of the free columns.
     fn depend(&mut self, node: Node, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
-        let needs = |node: &Node| free_columns(node).iter().any(|id| domain.free.contains(id));
-        if !needs(&node) {
+        if !domain.is_needed_by(&node) {
             let (copy, columns) = self.copy_domain(domain);
             return Ok((join(copy, node, JoinKind::Inner, None, vec![]), columns));
         }
@@ -397,22 +441,12 @@ impl Lowering<'_> {
         let map = self.domain_map(domain, &columns);
         let order = keys.into_iter().map(|key| SortKey { expr: substitute(key.expr, &map), ..key }).collect();
         let number = self.columns.add("number", DataType::Int64, false);
-        let call = WindowCall {
-            function: WindowFunction::RowNumber,
-            args: Vec::new(),
-            distinct: false,
-            filter: None,
-            order_by: Vec::new(),
-            ignore_nulls: false,
-            frame: Frame::whole(),
-            ty: DataType::Int64,
-        };
         let partition = columns.iter().map(|column| self.columns.expr(*column)).collect();
         node = Node::Window(Window {
             input: Box::new(node),
             partition,
             order,
-            calls: vec![(number, call)],
+            calls: vec![(number, row_number())],
             top: None,
         });
         let bound = |op, rows: usize| {
@@ -479,7 +513,7 @@ impl Lowering<'_> {
 
     fn depend_join(&mut self, join_node: Join, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
         let Join { left, right, kind, on, residual } = join_node;
-        let needs = |node: &Node| free_columns(node).iter().any(|id| domain.free.contains(id));
+        let needs = |node: &Node| domain.is_needed_by(node);
         let (left, right, kind, on) = match kind {
             JoinKind::Right => {
                 let on = on.into_iter().map(|JoinKey { left, right, null_equals_null }| JoinKey {
@@ -539,6 +573,15 @@ struct Domain {
     free: Vec<ColumnId>,
     /// Texts of free columns whose equal values may be told apart, as expressions over the outer query.
     forms: Vec<Expr>,
+    /// Whether the first of `free` numbers the outer rows, each of which gets rows of its own.
+    per_row: bool,
+}
+
+impl Domain {
+    /// True if the rows of a node differ from one element of the domain to the next.
+    fn is_needed_by(&self, node: &Node) -> bool {
+        free_columns(node).iter().any(|id| self.free.contains(id)) || self.per_row && !is_repeatable(node)
+    }
 }
 
 /// True if a copy of a node may have other rows.

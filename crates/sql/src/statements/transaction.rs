@@ -12,12 +12,11 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::{Error, Result};
 
 impl Parsed {
-    /// `BEGIN`, `COMMIT` or `ROLLBACK`, which need no catalog; `None` for every other statement, and for
-    /// forms that are not supported.
-    pub fn whole_transaction(&self) -> Option<Statement> {
+    /// The statement, if it is one that controls transactions, which need no catalog; `None` for every other
+    /// one, and for forms that are not supported.
+    pub fn transaction_control(&self) -> Option<Statement> {
         let Ast::Sql(sql) = &self.ast else { return None };
-        let statement = statement(sql)?.ok();
-        statement.filter(|it| matches!(it, Statement::Begin | Statement::Commit | Statement::Rollback))
+        statement(sql)?.ok()
     }
 }
 

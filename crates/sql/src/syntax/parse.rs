@@ -33,10 +33,16 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
         little if little < STEP => None,
         much => reserve(much)?,
     };
-    let mut tokens = Tokenizer::new(&EntasisDialect, sql)
-        .tokenize_with_location()
-        .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))
-        .map_err(|e| e.with_sqlstate(sqlstate::SYNTAX))?;
+    let mut tokens = Vec::new();
+    if let Err(error) = Tokenizer::new(&EntasisDialect, sql).tokenize_with_location_into_buf(&mut tokens) {
+        let place = match is_open(&error.message) {
+            // It begins where the last token ends.
+            true => tokens.last().map_or(Location::empty(), |token| token.span.end),
+            false => error.location,
+        };
+        let told = Error::input(tokenizer_message(&error.message)).with_position(position(place));
+        return Err(told.with_sqlstate(sqlstate::SYNTAX));
+    }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     tokens.shrink_to_fit();
     let tokens = asof::settle(integers::settle(tokens)?)?;
@@ -141,10 +147,25 @@ fn text_of(sql: &str, lines: &Lines<'_>, tokens: &[TokenWithSpan]) -> String {
     sql[start..lines.offset(end).max(start)].trim().to_string()
 }
 
+/// What the tokenizer says of a comment that is not closed, and of a text between dollar signs.
+const OPEN_COMMENT: &str = "Unexpected EOF while in a multi-line comment";
+const OPEN_DOLLARS: [&str; 2] =
+    ["Unterminated dollar-quoted string", "Unterminated dollar-quoted, expected $"];
+
+/// True if a token is not closed, and the tokenizer says where the text ends.
+fn is_open(message: &str) -> bool {
+    let (text, _) = split_location(message);
+    text == OPEN_COMMENT || OPEN_DOLLARS.contains(&text)
+}
+
 fn tokenizer_message(message: &str) -> String {
     let (text, _) = split_location(message);
     match text {
-        "Unterminated string literal" => "a text literal has no closing quote".into(),
+        "Unterminated string literal" | "Unterminated encoded string literal" => {
+            "a text literal has no closing quote".into()
+        }
+        OPEN_COMMENT => "a comment has no closing */".into(),
+        text if OPEN_DOLLARS.contains(&text) => "a text literal has no closing dollar sign".into(),
         other => format!("syntax error: {other}"),
     }
 }

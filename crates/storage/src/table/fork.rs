@@ -105,9 +105,14 @@ impl TableFork {
 
     /// True if it has only so few changes, in number and in bytes, that its end takes negligible time.
     pub(crate) fn is_small(&self) -> bool {
-        let trace = &self.state().trace;
+        self.is_small_since(None)
+    }
+
+    /// The same for its changes since a savepoint; with none, for all.
+    pub(crate) fn is_small_since(&self, savepoint: Option<&ForkSavepoint>) -> bool {
         let few = if self.log().is_some() { SMALL_OPERATIONS } else { SMALL_BYTES };
-        trace.len() <= few && self.growth() <= SMALL_BYTES
+        let (logged, grown) = savepoint.map_or((0, 0), |it| (it.logged, it.grown));
+        self.state().trace.len() - logged <= few && self.growth().saturating_sub(grown) <= SMALL_BYTES
     }
 
     /// A writer of the fork.
@@ -176,8 +181,9 @@ impl TableFork {
 
     /// A state of the fork that it can go back to.
     pub(crate) fn savepoint(&mut self) -> ForkSavepoint {
+        let grown = self.growth();
         let state = self.state_mut();
-        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.trace.len() }
+        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.trace.len(), grown }
     }
 
     pub(crate) fn roll_back(&mut self, to: ForkSavepoint) {
@@ -223,7 +229,10 @@ impl Drop for TableFork {
 /// A state of a fork that it can go back to.
 pub(crate) struct ForkSavepoint {
     savepoint: Savepoint,
+    /// The length of the trace.
     logged: usize,
+    /// The growth.
+    grown: usize,
 }
 
 /// A statement outside any transaction that writes many rows.

@@ -456,6 +456,15 @@ impl Transaction {
         self.tables.iter().filter_map(|touched| touched.fork.as_ref()).all(TableFork::is_small)
     }
 
+    /// True if going back to savepoint `number` takes negligible time.
+    pub fn is_small_since(&self, number: usize) -> bool {
+        let saved = self.savepoints.get(number - 1);
+        saved.into_iter().flatten().all(|(index, saved)| {
+            let fork = self.tables[*index].fork.as_ref();
+            fork.is_none_or(|fork| fork.is_small_since(saved.as_ref()))
+        })
+    }
+
     // ---- the end ------------------------------------------------------------------------------------------
 
     /// Publishes all changes, or none.

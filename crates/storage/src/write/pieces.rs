@@ -21,6 +21,7 @@ use crate::tree::key::Key;
 use crate::tree::{Branch, EncodedSlice, Partition, Piece, RowGroup, RowId, Slice, zones_of};
 use crate::value::Datum;
 use entasis_vector::Result;
+use entasis_vector::statement::{Growth, reserve};
 use std::sync::Arc;
 
 /// By key: rows are laid out again if the table has fewer than so many times their number.
@@ -282,6 +283,9 @@ impl Writer<'_> {
     }
 
     /// Lays out all rows again: those of the table and those of the pieces.
+    ///
+    /// # Errors
+    /// Those of `look`; resource, if the statement has no memory for it.
     fn lay_all(&mut self, pieces: &[Arc<Piece>], workers: usize, look: Look<'_>) -> Result<()> {
         let (shape, old) = (self.shape, self.branch.root.groups.clone());
         let key = shape.key.as_ref().expect("the table has a layout key");
@@ -296,8 +300,10 @@ impl Writer<'_> {
         for slice in pieces.iter().flat_map(|piece| &piece.slices) {
             parts.push(SourceSlice { live: &slice.live, blocks: slice.blocks.iter().collect() });
         }
-        let rows: usize =
-            parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
+        let rows = parts.iter().map(SourceSlice::rows).sum::<usize>();
+        // The new blocks are there beside the old ones before anybody counts them.
+        let bytes: usize = parts.iter().flat_map(|part| &part.blocks).map(|block| block.bytes()).sum();
+        let _memory = reserve(bytes)?;
         let groups = match (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
             true => self.lay_many(&parts, workers, look)?,
             false => {
@@ -334,7 +340,7 @@ impl Writer<'_> {
         let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
         match key.least() {
             Key::Word(_) => {
-                let mut words = Vec::new();
+                let mut words = Vec::with_capacity(parts.iter().map(SourceSlice::rows).sum());
                 for part in parts {
                     look()?;
                     part.each_live(|slot| {
@@ -372,7 +378,7 @@ impl Writer<'_> {
     /// Lays out the rows of some parts, of each of which `key_of` gives the key in a form that sorts fast.
     ///
     /// # Errors
-    /// Those of `look`.
+    /// Those of `look`; resource, if the statement has no memory for the keys.
     pub(super) fn lay_parts<K: Ord>(
         &self,
         parts: &[SourceSlice<'_>],
@@ -381,10 +387,15 @@ impl Writer<'_> {
         look: Look<'_>,
     ) -> Result<Vec<RowGroup>> {
         let options = &self.shape.options;
-        let mut rows: Vec<Source<K>> = Vec::new();
+        let mut growth = Growth::default();
+        let count = parts.iter().map(SourceSlice::rows).sum();
+        growth.add(count * size_of::<Source<K>>())?;
+        let mut rows: Vec<Source<K>> = Vec::with_capacity(count);
         for (number, part) in parts.iter().enumerate() {
             look()?;
+            let from = rows.len();
             part.each_live(|slot| rows.push((key_of(part, slot), number as u32, slot as u32)));
+            growth.add(rows[from..].iter().map(|row| key(&row.0).bytes()).sum())?;
         }
         sort(&mut rows, &Ord::cmp, look)?;
         let filled = |slots: usize| options.filled_slots(slots);

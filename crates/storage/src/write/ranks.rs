@@ -8,6 +8,7 @@
 use super::looking::{Look, sort};
 use super::spread::SourceSlice;
 use crate::tree::key::{Key, LayoutKey};
+use entasis_vector::statement::Growth;
 use entasis_vector::{Result, Schema};
 use std::cmp::Ordering;
 
@@ -24,27 +25,34 @@ pub(super) struct Ranks {
     /// A row of each rank that some row has.
     of_ranks: Vec<u32>,
     keys: Keys,
+    /// Holds the memory of the statement that all of this takes.
+    _memory: Growth,
 }
 
 impl Ranks {
     /// The ranks of all rows of some parts, fewer than `u32::MAX`.
     ///
     /// # Errors
-    /// Those of `look`.
+    /// Those of `look`; resource, if the statement has no memory for them.
     pub(super) fn of(
         parts: &[SourceSlice<'_>],
         key: &LayoutKey,
         schema: &Schema,
         look: Look<'_>,
     ) -> Result<Ranks> {
-        let mut keys = Keys { bytes: Vec::new(), ends: Vec::new() };
+        let rows = parts.iter().map(SourceSlice::rows).sum();
+        let mut memory = Growth::default();
+        memory.add(rows * (2 * size_of::<usize>() + size_of::<(Prefix, u32)>() + size_of::<u32>()))?;
+        let mut keys = Keys { bytes: Vec::new(), ends: Vec::with_capacity(rows) };
         for part in parts {
             look()?;
+            let room = keys.bytes.capacity();
             part.each_live(|slot| {
                 let datum = |column: usize| part.blocks[column].datum(slot, schema[column].ty.physical());
                 key.push_row(datum, &mut keys.bytes);
                 keys.ends.push(keys.bytes.len());
             });
+            memory.add(keys.bytes.capacity() - room)?;
         }
         let mut sorted: Vec<(Prefix, u32)> =
             (0..keys.ends.len() as u32).map(|row| (prefix(keys.get(row)), row)).collect();
@@ -62,7 +70,7 @@ impl Ranks {
             of_rows[own.1 as usize] = first as u64;
         }
         let of_ranks = sorted.into_iter().map(|(_, row)| row).collect();
-        Ok(Ranks { of_rows, of_ranks, keys })
+        Ok(Ranks { of_rows, of_ranks, keys, _memory: memory })
     }
 
     /// The key of a rank that some row has.

@@ -31,6 +31,11 @@ pub(super) struct SourceSlice<'a> {
 }
 
 impl SourceSlice<'_> {
+    /// The number of its rows.
+    pub(super) fn rows(&self) -> usize {
+        self.live.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     /// Calls `each` with the slots of its rows, in order.
     pub(super) fn each_live(&self, mut each: impl FnMut(usize)) {
         for (word, &bits) in self.live.iter().enumerate() {

@@ -127,9 +127,10 @@ fn is_within(
         Bound::Preceding(offset) => (partition.value(offset, at)?, false),
         Bound::Following(offset) => (partition.value(offset, at)?, true),
     };
+    let is_limit = bound.offset().is_some_and(|offset| offset.ty() == DataType::TimestampTz);
     let is_bad = match &offset {
-        Value::Null => true,
-        Value::Integer(offset) => *offset < 0,
+        Value::Null => !is_limit,
+        Value::Integer(offset) => !is_limit && *offset < 0,
         Value::Float(offset) => offset.is_nan() || *offset < 0.0,
         Value::Interval(offset) => offset.estimate() < 0,
         _ => false,
@@ -169,6 +170,8 @@ fn near(key: &SortKey, other: &Value, own: &Value, offset: &Value, forward: bool
     let up = forward != key.descending;
     let ty = key.expr.ty();
     let order = match (other, own, offset) {
+        // The limit itself.
+        (Value::Integer(other), _, Value::Integer(limit)) if ty == DataType::TimestampTz => other.cmp(limit),
         (Value::Integer(other), Value::Integer(own), Value::Integer(offset)) => {
             other.cmp(&if up { own + offset } else { own - offset })
         }

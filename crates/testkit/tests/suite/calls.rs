@@ -73,19 +73,19 @@ const LEFT_OUT: &[&str] =
 /// A usual argument and its type.
 type Argument = (DataType, String);
 
-struct Shape {
-    name: &'static str,
-    arguments: Vec<Argument>,
+pub(super) struct Shape {
+    pub(super) name: &'static str,
+    pub(super) arguments: Vec<Argument>,
     /// The page's rows, for an aggregate.
-    from: String,
+    pub(super) from: String,
 }
 
 impl Shape {
-    fn call(&self, arguments: &[&str]) -> String {
+    pub(super) fn call(&self, arguments: &[&str]) -> String {
         format!("{}({})", self.name, arguments.join(", "))
     }
 
-    fn usual(&self) -> Vec<&str> {
+    pub(super) fn usual(&self) -> Vec<&str> {
         self.arguments.iter().map(|(_, text)| text.as_str()).collect()
     }
 }
@@ -129,7 +129,7 @@ fn arguments(call: &str, name: &str) -> Option<Vec<String>> {
 /// Rows for the aggregates of the page's examples.
 const ROWS: &str = " FROM (VALUES (1, 'b', true), (2, 'a', true), (6, 'a', false)) t(x, s, b)";
 
-fn shapes(connection: &Connection) -> Vec<Shape> {
+pub(super) fn shapes(connection: &Connection) -> Vec<Shape> {
     let mut shapes = Vec::new();
     for entry in entasis_sql::function_entries() {
         if entry.section == "Window functions" || LEFT_OUT.contains(&entry.names[0]) {

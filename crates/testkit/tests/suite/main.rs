@@ -17,6 +17,7 @@ mod functions;
 mod histories;
 mod identity;
 mod interrupts;
+mod long_values;
 mod memory_limits;
 mod names;
 mod numbers;

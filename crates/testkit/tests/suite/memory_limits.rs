@@ -144,6 +144,17 @@ fn cases() -> Vec<Case> {
         n,
         &of("SELECT max(l) FROM (SELECT max(s) OVER (PARTITION BY i % 50 ORDER BY a) l FROM {t})"),
     );
+    // What is sorted, or counted, of all rows of a partition.
+    for (function, frame) in [
+        ("median(a)", "ORDER BY i"),
+        ("count(DISTINCT a)", "ORDER BY i"),
+        ("count(DISTINCT s)", "ORDER BY i ROWS BETWEEN 20000 PRECEDING AND CURRENT ROW"),
+        ("sum(DISTINCT a)", "ORDER BY i"),
+        ("max(s)", "PARTITION BY i % 2"),
+    ] {
+        let sql = format!("SELECT count(w) FROM (SELECT {function} OVER ({frame}) w FROM {{t}})");
+        add(format!("{function} over all of {frame}").leak(), "", 300_000, &of(&sql));
+    }
     for function in
         ["list(i)", "string_agg(s, ',')", "list(DISTINCT i % 5000)", "mode(s)", "list(s ORDER BY a)"]
     {
@@ -240,6 +251,47 @@ fn cases() -> Vec<Case> {
         "SELECT len(list_sort(list('some text ' || (range * 7919 % 1000003)))) FROM range({n})",
     );
 
+    // One list, and what is made of it.
+    let list = "(SELECT list(range * 7919 % 1000003) l, list('some text ' || range) s FROM range({n}))";
+    for made in [
+        "length(l::VARCHAR)",
+        "length(s::VARCHAR)",
+        "len(l::DECIMAL(20,2)[])",
+        "len(l::VARCHAR[])",
+        "len(l::VARCHAR::BIGINT[])",
+        "length(concat(l, s))",
+        "length(array_to_string(s, ', '))",
+        "len(list_reverse(s))",
+        "len(list_distinct(s))",
+        "len(list_intersect(s, list_reverse(s)))",
+        "len([s, s])",
+        "list_unique(s)",
+        "list_sum(l)",
+        "list_min(s)",
+    ] {
+        add(made, "", 600_000, &format!("SELECT {made} FROM {list}"));
+    }
+    // One text.
+    for made in [
+        "length(lower(s || 'Ä'))",
+        "length(initcap(s))",
+        "length(reverse(s))",
+        "length(translate(s, 'ab', 'xy'))",
+        "length(hex(s))",
+        "length(url_encode(s))",
+        "length(quote_literal(s))",
+        "length(printf('%s %s', s, s))",
+        "length(regexp_replace(s, '[ab]', 'xyz', 'g'))",
+        "len(regexp_extract_all(s, '[ab]'))",
+        "len(regexp_split_to_array(s, 'b'))",
+        "length(base64(encode(s)))",
+        "len(string_split(s, ''))",
+        "s ILIKE '%x%'",
+        "levenshtein(s, 'ab')",
+    ] {
+        add(made, "", 6_000_000, &format!("SELECT {made} FROM (SELECT repeat('ab', {{n}}) s)"));
+    }
+
     let table = "CREATE TABLE big (id BIGINT PRIMARY KEY, s VARCHAR)";
     add("create table as", "", n, &of("CREATE OR REPLACE TABLE made AS SELECT i, s FROM {t}"));
     add("insert", table, n, &of("INSERT INTO big SELECT i + (SELECT count(*) FROM big) * 2, s FROM {t}"));
@@ -253,6 +305,18 @@ fn cases() -> Vec<Case> {
     add("update", filled, 150_000, "UPDATE big SET s = repeat('v' || id, 30) WHERE id < {n}");
     add("delete", filled, 150_000, "DELETE FROM big WHERE id < {n} AND id % 3 = 0");
     add("create index", filled, 150_000, "CREATE INDEX IF NOT EXISTS bi ON big (s)");
+    let large = "CREATE TABLE big (id BIGINT PRIMARY KEY, s VARCHAR); INSERT INTO big SELECT range, repeat(md5(range::VARCHAR), 300) FROM range(8000)";
+    add("delete of large rows returning", large, 8000, "DELETE FROM big WHERE id < {n} RETURNING s");
+    add(
+        "update of large rows returning",
+        large,
+        8000,
+        "UPDATE big SET s = s || 'x' WHERE id < {n} RETURNING s",
+    );
+    let indexed = "CREATE TABLE big (id BIGINT PRIMARY KEY, a VARCHAR, b VARCHAR, c VARCHAR); CREATE INDEX ba ON big (a); CREATE INDEX bb ON big (b); CREATE INDEX bc ON big (c)";
+    let rows = "(SELECT count(*) FROM big) + range, md5('a' || range), md5('b' || range), md5('c' || range) FROM range({n})";
+    let insert = format!("INSERT INTO big SELECT {rows}");
+    add("insert with three indexes", indexed, 150_000, &insert);
     add(
         "upsert",
         filled,

@@ -23,7 +23,7 @@ use crate::exec::aggregate::layout::{AggregateLayout, ResultKind};
 use crate::exec::aggregate::result::write_result;
 use crate::exec::aggregate::state::{State, lock};
 use crate::exec::operator::{Alone, Tasks};
-use crate::exec::sort::order::{OrderKey, order};
+use crate::exec::sort::order::OrderKey;
 use crate::exec::window::counting::Counting;
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, AggregateFunction, ExternalAggregate, GroupStates};
@@ -185,16 +185,18 @@ impl ByFrame {
         }
         if self.decided.is_some() {
             if !self.is_near {
-                ready.ranked = Some(self.rank(section, 0..section.len(), tasks)?);
+                ready.ranked = Some(self.rank(section, 0..section.len(), context, tasks)?);
             }
             return Ok(ready);
         }
         self.count(&mut ready, section, tasks)?;
         if self.distinct {
-            let (rows, _) = copied(section, &self.columns, metas, 0..section.len(), None, tasks)?;
+            let mut copied = copied(section, &self.columns, metas, 0..section.len(), None, context, tasks)?;
             let key = |column| OrderKey { column, descending: false, nulls_first: false };
             let keys: Vec<OrderKey> = (0..self.columns.len()).map(key).collect();
-            let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
+            let ids = copied.order(&keys, tasks)?;
+            copied.reserve(section.len() * size_of::<u32>())?;
+            let rows = &copied.rows;
             ready.values = vec![0; section.len()];
             let mut value = 0;
             for pair in ids.windows(2) {
@@ -205,11 +207,12 @@ impl ByFrame {
         }
         if !self.order.is_empty() {
             let columns: Vec<usize> = self.order.iter().map(|key| key.column).collect();
-            let (rows, _) = copied(section, &columns, metas, 0..section.len(), None, tasks)?;
+            let mut copied = copied(section, &columns, metas, 0..section.len(), None, context, tasks)?;
             let keys = self.order.iter().enumerate().map(|(column, key)| OrderKey { column, ..*key });
             let keys: Vec<OrderKey> = keys.collect();
+            let ids = copied.order(&keys, tasks)?;
+            copied.reserve(section.len() * size_of::<u32>())?;
             ready.places = vec![0; section.len()];
-            let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
             ids.iter().zip(0..).for_each(|(&id, place)| ready.places[id as usize] = place);
         }
         let has_long = || section.partitions().windows(2).any(|pair| (pair[1] - pair[0]) as usize > SHORT);
@@ -294,10 +297,16 @@ impl ByFrame {
 
 impl ByFrame {
     /// Ranks the rows of `section` at `range` that count.
-    fn rank(&self, section: &Section, range: Range<usize>, tasks: &dyn Tasks) -> Result<Ranked> {
+    fn rank(
+        &self,
+        section: &Section,
+        range: Range<usize>,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Ranked> {
         let args = self.columns.iter().copied().filter(|&column| self.metas[column].nullable).collect();
         let counting = Counting { args, filter: self.filter, distinct: false };
-        Ranked::new(self.columns[0], &counting, &self.metas, section, range, tasks)
+        Ranked::new(self.columns[0], &counting, &self.metas, section, range, context, tasks)
     }
 
     /// Writes results that depend on few rows of each frame. Frames that depend on the same rows are one
@@ -316,7 +325,7 @@ impl ByFrame {
             None => {
                 let first = frames.starts.iter().min().map_or(0, |&start| start as usize);
                 let after = frames.ends.iter().max().map_or(first, |&end| end as usize);
-                own = self.rank(view.section, first..after.max(first), &Alone(view.context))?;
+                own = self.rank(view.section, first..after.max(first), view.context, &Alone(view.context))?;
                 &own
             }
         };

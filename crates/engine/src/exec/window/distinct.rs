@@ -9,8 +9,10 @@ use super::frame::Frames;
 use super::previous::Previous;
 use super::section::Section;
 use super::wavelet::Wavelet;
+use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
 use crate::exec::window::counting::{Counting, read};
+use crate::memory::Reservation;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Vector};
 
@@ -40,18 +42,26 @@ impl DistinctFrames {
     /// Prepares the values in `section`, whose columns `metas` describe.
     ///
     /// # Errors
-    /// Internal, for values that are no integers; those of `tasks`.
+    /// Resource, if there is no memory for them; internal, for values that are no integers; those of `tasks`.
     pub fn new(
         spec: &DistinctSpec,
         metas: &[ColumnMeta],
         section: &Section,
+        context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<DistinctFrames> {
-        let previous = Previous::new(&spec.counting, metas, section, tasks)?;
+        let previous = Previous::new(&spec.counting, metas, section, context, tasks)?;
         let numbers = previous.into_numbers(&spec.counting, section)?;
+        // Until the owner of all of this reserves it.
+        let mut memory = Reservation::new(&context.memory);
         if !spec.sums {
+            memory.resize(Wavelet::bytes_for(numbers.len(), size_of::<u32>()))?;
             return Ok(DistinctFrames { numbers: Wavelet::new(numbers, tasks)?, sums: Vec::new() });
         }
+        // Values, items, and sums, for which each level has about half of the rows.
+        let levels = (usize::BITS - numbers.len().leading_zeros()) as usize;
+        let sums = (levels / 2 + 2) * numbers.len() * size_of::<i64>();
+        memory.resize(sums + Wavelet::bytes_for(numbers.len(), size_of::<(u32, i64)>()))?;
         macro_rules! values {
             ($t:ty) => {
                 read(spec.column, &spec.counting, section, None, 0i64, 0, |v: $t| v as i64, tasks)?

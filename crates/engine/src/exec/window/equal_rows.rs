@@ -5,8 +5,9 @@ use super::copied::copied;
 use super::counting::Counting;
 use super::previous::Previous;
 use super::section::Section;
+use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::exec::sort::order::{OrderKey, order};
+use crate::exec::sort::order::OrderKey;
 use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
 
@@ -15,18 +16,22 @@ impl Previous {
     /// described by `metas`.
     ///
     /// # Errors
-    /// Those of `tasks`.
+    /// Resource, if there is no memory for it; those of `tasks`.
     pub fn new(
         counting: &Counting,
         metas: &[ColumnMeta],
         section: &Section,
+        context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Previous> {
-        let (rows, at) = copied(section, &counting.args, metas, 0..section.len(), Some(counting), tasks)?;
+        let all = 0..section.len();
+        let mut copied = copied(section, &counting.args, metas, all, Some(counting), context, tasks)?;
         let keys: Vec<OrderKey> = (0..counting.args.len())
             .map(|column| OrderKey { column, descending: false, nulls_first: false })
             .collect();
-        let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
+        let ids = copied.order(&keys, tasks)?;
+        copied.reserve(section.len() * size_of::<u32>())?;
+        let (rows, at) = (&copied.rows, &copied.at);
         let mut positions = vec![0; section.len()];
         for pair in ids.windows(2) {
             let (a, b) = (pair[0], pair[1]);

@@ -15,6 +15,7 @@ use super::frame::Frames;
 use super::scan::scan;
 use super::section::Section;
 use super::tree::Tree;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::window::counting::{Counting, read};
@@ -202,12 +203,13 @@ impl ExtremeFrames {
     /// of gaps.
     ///
     /// # Errors
-    /// Those of `tasks`.
+    /// Resource, if there is no memory for them; those of `tasks`.
     pub fn new(
         spec: &ExtremeSpec,
         metas: &[ColumnMeta],
         section: &Section,
         blocks: Option<&GapExtremes>,
+        context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<ExtremeFrames> {
         let gaps = || section.gaps().into_iter().flat_map(|gaps| gaps.all());
@@ -238,7 +240,9 @@ impl ExtremeFrames {
             PhysicalType::F32 => ordinals!(f32, |v: f32| ordinal(v.into())),
             PhysicalType::F64 => ordinals!(f64, ordinal),
             PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => {
-                let (mut rows, _) = copied(section, &[spec.column], metas, 0..section.len(), None, tasks)?;
+                let all = 0..section.len();
+                let (mut rows, _memory) =
+                    copied(section, &[spec.column], metas, all, None, context, tasks)?.into_rows();
                 let mut positions = vec![NONE; section.len()];
                 spec.counting.each_chunk(section, 0..section.len(), None, |at, counts| {
                     let counting = at.zip(counts).filter(|(_, counts)| **counts);

@@ -5,10 +5,10 @@
 //! Bounds in rows and in groups of peers are sums; bounds by value are searched among the keys
 //! ([`super::range`]).
 
-use super::operand::{Operand, bad_offset};
+use super::operand::Operand;
 use super::range::{RangeKeys, RangeSearch, RangeSpec};
 use super::section::{Places, Section};
-use crate::plan::{Exclude, FrameUnits};
+use crate::plan::{Exclude, FrameUnits, bad_offset};
 use entasis_vector::{Error, Result, Value};
 use std::ops::Range;
 

@@ -127,6 +127,10 @@ pub enum Call {
 /// The ids of columns that only a window reads begin here, so that they are unique.
 const FIRST_OWN_ID: u32 = 1 << 31;
 
+/// The most memory that a row takes while the rows of a section are sorted by a number: its copy, what orders
+/// it, its place and its rank.
+const SORTED_BYTES: usize = 56;
+
 /// Collects the columns that are kept with the rows.
 struct KeptOrder {
     exprs: Vec<(ColumnId, Expr)>,
@@ -285,15 +289,22 @@ impl WindowLayout {
         }
     }
 
-    /// The most memory that a row of a section takes besides its columns, without strings.
+    /// The most memory that a row of a section takes besides its columns, without strings, also while it is
+    /// prepared.
     pub fn prepared_bytes(&self) -> usize {
-        let state = |state: &WindowState| match state {
-            WindowState::Counted { .. } => 8,
-            WindowState::Sums(_) => 36,
-            WindowState::ExtremeFrames(extremes) => 8 + self.stored[extremes.column].physical.width(),
-            WindowState::DistinctFrames(_) => 48,
+        let state = |state: &WindowState| {
+            let own = match state {
+                WindowState::Counted { .. } => 8,
+                WindowState::Sums(_) => 36,
+                WindowState::ExtremeFrames(extremes) => 8 + self.stored[extremes.column].physical.width(),
+                WindowState::DistinctFrames(distinct) if distinct.sums => SORTED_BYTES + 140,
+                WindowState::DistinctFrames(_) => SORTED_BYTES + 16,
+            };
+            let is_distinct = !matches!(state, WindowState::DistinctFrames(_)) && state.counting().distinct;
+            own + if is_distinct { SORTED_BYTES } else { 0 }
         };
-        let call = |(_, call): &(ColumnMeta, Call)| if matches!(call, Call::ByFrame(_)) { 48 } else { 0 };
+        let call =
+            |(_, call): &(ColumnMeta, Call)| if matches!(call, Call::ByFrame(_)) { SORTED_BYTES } else { 0 };
         let states: usize = self.states.iter().map(state).sum();
         let calls: usize = self.calls.iter().map(call).sum();
         let keys = self.frames.iter().filter(|frame| frame.range.is_some()).count() * 17;

@@ -135,9 +135,3 @@ fn blank<T>(vector: &Vector, values: &mut [Option<T>]) {
             .for_each(|(_, value)| *value = None);
     }
 }
-
-/// The error of an offset that is NULL or negative.
-pub fn bad_offset() -> Error {
-    Error::input("the offset of a window frame must not be NULL or negative")
-        .with_hint("write PRECEDING for rows before the current one, FOLLOWING for rows after it")
-}

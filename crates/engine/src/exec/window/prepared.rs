@@ -118,7 +118,7 @@ impl Prepared {
         for (i, spec) in layout.states.iter().enumerate() {
             let counting = spec.counting();
             if counting.distinct && previous.as_ref().is_none_or(|(of, _)| *of != counting) {
-                previous = Some((counting, Previous::new(counting, metas, section, tasks)?));
+                previous = Some((counting, Previous::new(counting, metas, section, context, tasks)?));
             }
             let previous = previous.as_ref().filter(|_| counting.distinct).map(|(_, previous)| previous);
             let state = match spec {
@@ -132,11 +132,13 @@ impl Prepared {
                     State::Sums(Sums::new(sums, meta, section, previous, blocks, tasks)?)
                 }
                 WindowState::DistinctFrames(distinct) => {
-                    State::DistinctFrames(DistinctFrames::new(distinct, metas, section, tasks)?)
+                    State::DistinctFrames(DistinctFrames::new(distinct, metas, section, context, tasks)?)
                 }
                 WindowState::ExtremeFrames(extremes) => {
                     let blocks = summaries.and_then(|summaries| summaries.extremes(i));
-                    State::ExtremeFrames(ExtremeFrames::new(extremes, metas, section, blocks, tasks)?)
+                    State::ExtremeFrames(ExtremeFrames::new(
+                        extremes, metas, section, blocks, context, tasks,
+                    )?)
                 }
             };
             reserve(state.bytes() + previous.map_or(0, Previous::bytes))?;

@@ -12,9 +12,10 @@
 //! NULL is far from all values: where an offset is given, the frame of a row whose key is NULL covers its
 //! peers, and that of any other row never covers rows with NULL.
 
-use super::operand::{Operand, bad_offset};
+use super::operand::Operand;
 use super::section::{Places, Section, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
+use crate::plan::bad_offset;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
 use entasis_vector::types::MICROS_PER_DAY;
@@ -52,6 +53,8 @@ pub enum RangeKind {
     Time,
     /// Both intervals.
     Interval,
+    /// A moment, and the moment at which the frame ends: what the offset leads to by the clocks of a zone.
+    Limit,
 }
 
 impl RangeKind {
@@ -73,6 +76,7 @@ impl RangeKind {
             }
             (DataType::Date, DataType::Interval) => RangeKind::Date,
             (DataType::Timestamp | DataType::TimestampTz, DataType::Interval) => RangeKind::Moment,
+            (DataType::TimestampTz, DataType::TimestampTz) => RangeKind::Limit,
             (DataType::Time, DataType::Interval) => RangeKind::Time,
             (DataType::Interval, DataType::Interval) => RangeKind::Interval,
             _ => {
@@ -212,7 +216,7 @@ impl RangeKeys {
                     Some(Values::Narrow(firsts)) => firsts,
                     _ => &Vec::new(),
                 };
-                let limits = Limits::new(spec.kind, offset, up, section, rows, memory)?;
+                let limits = Limits::new(spec.kind, offset, up, section, rows, &self.valid, memory)?;
                 let limit = |at: usize, row: usize| limits.of(keys[at].into(), row);
                 let compare = |key: i64, limit: &i128| i128::from(key).cmp(limit);
                 self.search(spec, is_end, section, places, (keys, firsts), limit, compare, out);
@@ -222,7 +226,7 @@ impl RangeKeys {
                     Some(Values::Wide(firsts)) => firsts,
                     _ => &Vec::new(),
                 };
-                let limits = Limits::new(spec.kind, offset, up, section, rows, memory)?;
+                let limits = Limits::new(spec.kind, offset, up, section, rows, &self.valid, memory)?;
                 let limit = |at: usize, row: usize| limits.of(keys[at], row);
                 self.search(
                     spec,
@@ -358,7 +362,7 @@ struct Limits<'a> {
     up: bool,
     /// Limits of offsets that are intervals, which are added by the calendar.
     intervals: &'a [Option<Interval>],
-    /// All other limits.
+    /// All other offsets, and limits that are given.
     integers: &'a [Option<i128>],
 }
 
@@ -369,12 +373,13 @@ impl<'a> Limits<'a> {
         up: bool,
         section: &Section,
         rows: Range<usize>,
+        valid: &[bool],
         memory: &'a mut RangeSearch,
     ) -> Result<Limits<'a>> {
-        if matches!(kind, RangeKind::Integer) {
-            offset.integers(section, rows, &mut memory.integers)?;
+        if matches!(kind, RangeKind::Integer | RangeKind::Limit) {
+            offset.integers(section, rows.clone(), &mut memory.integers)?;
         } else {
-            offset.intervals(section, rows, &mut memory.intervals)?;
+            offset.intervals(section, rows.clone(), &mut memory.intervals)?;
             let size = |interval: Interval| match kind {
                 RangeKind::Time => interval.micros.into(),
                 _ => interval.estimate(),
@@ -382,7 +387,15 @@ impl<'a> Limits<'a> {
             memory.integers.clear();
             memory.integers.extend(memory.intervals.iter().map(|interval| interval.map(size)));
         }
-        check(&memory.integers, |offset| offset.is_none_or(|offset| offset < 0))?;
+        if matches!(kind, RangeKind::Limit) {
+            // The limit of a key that is NULL is NULL, and is not asked for.
+            let is_key = |at: usize| valid.is_empty() || valid[at];
+            if rows.zip(&memory.integers).any(|(at, limit)| limit.is_none() && is_key(at)) {
+                return Err(bad_offset());
+            }
+        } else {
+            check(&memory.integers, |offset| offset.is_none_or(|offset| offset < 0))?;
+        }
         Ok(Limits { kind, up, intervals: &memory.intervals, integers: &memory.integers })
     }
 
@@ -393,6 +406,9 @@ impl<'a> Limits<'a> {
             let offset = if self.up { Some(offset) } else { negate_interval(offset) };
             let moved = offset.and_then(|offset| add_interval(key as i64, offset));
             return moved.map_or(if self.up { i128::MAX } else { i128::MIN }, i128::from);
+        }
+        if matches!(self.kind, RangeKind::Limit) {
+            return self.integers[row].unwrap_or(key);
         }
         let offset = self.integers[row].unwrap_or(0);
         if self.up { key.saturating_add(offset) } else { key.saturating_sub(offset) }

@@ -12,8 +12,9 @@ use super::copied::copied;
 use super::frame::Pieces;
 use super::section::Section;
 use super::wavelet::Wavelet;
+use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::exec::sort::order::{OrderKey, order};
+use crate::exec::sort::order::OrderKey;
 use crate::exec::window::counting::Counting;
 use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
@@ -92,28 +93,37 @@ impl Ranked {
     /// Ranks the rows of `section` at `range` that count by the values of `column`.
     ///
     /// # Errors
-    /// Those of `tasks`.
+    /// Resource, if there is no memory for it; those of `tasks`.
     pub fn new(
         column: usize,
         counting: &Counting,
         metas: &[ColumnMeta],
         section: &Section,
         range: Range<usize>,
+        context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Ranked> {
-        let (rows, at) = copied(section, &[column], metas, range.clone(), Some(counting), tasks)?;
+        let mut copied = copied(section, &[column], metas, range.clone(), Some(counting), context, tasks)?;
+        let key = OrderKey { column: 0, descending: false, nulls_first: false };
+        let ids = copied.order(&[key], tasks)?;
+        // Places before, ranks and positions.
+        copied.reserve((range.len() + 2 * ids.len()) * size_of::<u32>())?;
+        let at = &copied.at;
         let mut before = Vec::with_capacity(range.len() + 1);
         for (nth, &position) in at.iter().enumerate() {
             // All positions up to this one that are not yet listed.
             before.resize(position as usize - range.start + 1, nth as u32);
         }
         before.resize(range.len() + 1, at.len() as u32);
-        let key = OrderKey { column: 0, descending: false, nulls_first: false };
-        let ids = order(&rows, &[key], rows.ids().collect(), Some(tasks))?;
         let mut ranks = vec![0; ids.len()];
         ids.iter().zip(0..).for_each(|(&id, rank)| ranks[id as usize] = rank);
         let positions = ids.iter().map(|&id| at[id as usize]).collect();
-        let wavelet = if ranks.len() > NEAR { Some(Wavelet::new(ranks.clone(), tasks)?) } else { None };
+        let mut wavelet = None;
+        if ranks.len() > NEAR {
+            drop(ids);
+            copied.reserve(Wavelet::bytes_for(ranks.len(), size_of::<u32>()))?;
+            wavelet = Some(Wavelet::new(ranks.clone(), tasks)?);
+        }
         Ok(Ranked { first: range.start, before, ranks, positions, wavelet })
     }
 

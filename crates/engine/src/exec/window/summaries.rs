@@ -130,7 +130,7 @@ impl<'a> Summarizer<'a> {
                     blocks.push(&Sums::new(sums, &metas[sums.column], section, None, None, tasks)?);
                 }
                 (WindowState::ExtremeFrames(extremes), Some(Taking::Extremes(blocks))) => {
-                    blocks.push(&ExtremeFrames::new(extremes, metas, section, None, tasks)?);
+                    blocks.push(&ExtremeFrames::new(extremes, metas, section, None, self.context, tasks)?);
                 }
                 _ => {}
             }

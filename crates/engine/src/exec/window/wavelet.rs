@@ -44,6 +44,12 @@ impl Level {
 }
 
 impl Wavelet {
+    /// The most bytes that making the matrix of `len` items takes, each of `width` bytes, with the matrix.
+    pub fn bytes_for(len: usize, width: usize) -> usize {
+        let levels = (usize::BITS - len.leading_zeros()) as usize + 1;
+        2 * len * width + levels * (len / 64 + 1) * size_of::<(u64, u32)>()
+    }
+
     /// The matrix of `numbers`.
     ///
     /// # Errors

@@ -5,15 +5,15 @@ use crate::environment::TimeZone;
 use crate::expressions::external::fold_external;
 use crate::expressions::fold;
 use crate::functions::definition::Definition;
-use crate::functions::definition::row::{Argument, Kernel, LONG, Row, Writer};
+use crate::functions::definition::row::{Argument, Kernel, Row, Writer};
 use crate::functions::definition::types::resolve;
 use entasis_vector::expr::{Expr, ExternalFunction};
-use entasis_vector::meter::Meter;
 use entasis_vector::parts::{Part, write_parts};
 use entasis_vector::statement;
 use entasis_vector::types::Interval;
 use entasis_vector::value::Value;
 use entasis_vector::vector::uuid_to_ordered;
+use entasis_vector::writer::StringMaker;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Native, PhysicalType, Result, Vector};
 use std::fmt;
 use std::sync::Arc;
@@ -173,33 +173,17 @@ fn texts<'a>(
     let mut nulls = Vec::new();
     let strings = out.strings_mut();
     let (views, heap) = (strings.views, strings.heap);
-    let mut meter = Meter::default();
-    let mut buffer = Vec::new();
+    let mut maker = StringMaker::default();
     for (at, view) in views[..rows].iter_mut().enumerate() {
         if at % ROWS_PER_CHECK == 0 {
             statement::check()?;
         }
         let row = row(at);
-        buffer.clear();
-        let mut charge = None;
-        let mut writer = Writer { buffer: &mut buffer, meter: &mut meter, charge: &mut charge, asked: 0 };
-        if is_strict && row.has_null() || !f(&row, &mut writer)? {
-            nulls.push(at);
-            continue;
+        let is_null = is_strict && row.has_null();
+        match if is_null { None } else { maker.make(heap, |out| f(&row, out))? } {
+            Some(made) => *view = made,
+            None => nulls.push(at),
         }
-        let bytes = writer.len();
-        writer.room(bytes)?;
-        *view = if bytes < LONG {
-            heap.ask(bytes)?;
-            heap.push(&buffer)
-        } else {
-            heap.keep_charge(charge);
-            if buffer.capacity() > bytes + bytes / 4 {
-                buffer.shrink_to_fit();
-            }
-            let number = heap.adopt(std::mem::take(&mut buffer));
-            heap.view(number, 0..bytes)
-        };
     }
     nulls.into_iter().for_each(|at| out.set_null(at));
     Ok(())

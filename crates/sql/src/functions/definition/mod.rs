@@ -10,7 +10,7 @@ pub(crate) mod row;
 pub(crate) mod types;
 
 use entasis_vector::{DataType, Result, Value};
-pub(crate) use row::{Kernel, Row, Writer, written};
+pub(crate) use row::{Kernel, Row, Writer, nth, written};
 
 /// A group of functions on one subject: a section of the page.
 #[derive(Debug)]

@@ -1,14 +1,18 @@
-//! The arguments of one row as a kernel sees them, and the writer for its text.
+//! The arguments of one row as a kernel sees them.
+//!
+//! A row may have a single text or list that is as long as a table. So what takes time in proportion to its
+//! length looks now and then whether the statement may go on, and what takes memory asks for it: by
+//! `pieces` of a text ([`entasis_vector::statement`]), by [`Row::parts`] of a list, and by the [`Writer`].
 
 use crate::environment::TimeZone;
 use entasis_vector::expr::calendar::{is_finite, is_finite_date, midnight};
-use entasis_vector::meter::Meter;
 use entasis_vector::parts::Part;
-use entasis_vector::statement::{Charge, LONGEST, STEP, reserve, too_long};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
+use entasis_vector::value::nested::{self, Parts};
 use entasis_vector::vector::uuid_from_ordered;
+pub(crate) use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, PhysicalType, Result, StringView, Value, Vector};
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// A function of one row. If an argument is NULL, the result is NULL without a call, unless the kernel
 /// handles NULLs itself.
@@ -84,6 +88,9 @@ impl<'a> Argument<'a> {
         Argument { vector, values, ty }
     }
 }
+
+/// The bytes of a list without elements.
+const NO_ELEMENT: &[u8] = &[0];
 
 /// The arguments of one row. A kernel reads each by the accessor for the type that it declared.
 pub(crate) struct Row<'a> {
@@ -199,9 +206,33 @@ impl<'a> Row<'a> {
     pub(crate) fn is_infinite(&self, i: usize) -> bool {
         self.day(i).is_none()
     }
+    /// The elements of a list, with looks; none of NULL.
+    pub(crate) fn parts(&self, i: usize) -> Parts<'a> {
+        match self.ty(i) {
+            DataType::List(element) => nested::parts(self.bytes(i), *element),
+            _ => nested::parts(NO_ELEMENT, DataType::Null),
+        }
+    }
     /// An argument of any type as text.
     pub(crate) fn shown(&self, i: usize) -> String {
         self.zone.shown(&self.value(i), self.ty(i))
+    }
+    /// Writes an argument of any type as text.
+    ///
+    /// # Errors
+    /// Interrupted; resource, if there is not enough memory.
+    pub(crate) fn show(&self, i: usize, out: &mut Writer<'_>) -> Result<()> {
+        match self.ty(i) {
+            DataType::Varchar => return out.copy(self.bytes(i)),
+            ty if self.zone.is_utc() || !ty.contains(DataType::TimestampTz) => {
+                written(match self.args[i].values {
+                    Values::Str(_) => nested::write(out, self.bytes(i), ty),
+                    _ => write!(out, "{}", self.value(i).display(ty)),
+                })?;
+            }
+            _ => out.copy(self.shown(i).as_bytes())?,
+        }
+        Ok(())
     }
     /// An argument of any type.
     pub(crate) fn value(&self, i: usize) -> Value {
@@ -209,97 +240,17 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Receives the text or bytes that a kernel writes. A result that may be far longer than the arguments must
-/// be announced first ([`Writer::room`]).
-pub(crate) struct Writer<'a> {
-    pub(crate) buffer: &'a mut Vec<u8>,
-    pub(crate) meter: &'a mut Meter,
-    /// The memory of a long string.
-    pub(crate) charge: &'a mut Option<Charge>,
-    /// Bytes announced for this row.
-    pub(crate) asked: usize,
-}
-
-/// A string of at least this length keeps the memory to which it was written.
-pub(crate) const LONG: usize = 1 << 16;
-
-impl Writer<'_> {
-    /// Reserves room for `bytes` bytes in total.
-    ///
-    /// # Errors
-    /// Interrupted; resource, if there is not enough memory or the string would be too long.
-    pub(crate) fn room(&mut self, bytes: usize) -> Result<()> {
-        if bytes > self.asked {
-            if bytes > LONGEST {
-                return Err(too_long(bytes));
-            }
-            self.meter.step(bytes - self.asked)?;
-            // Exactly, if it is announced once; by a quarter more, if it is announced piece by piece.
-            let bytes = bytes.max(self.asked + self.asked / 4);
-            if bytes >= LONG {
-                *self.charge = None;
-                *self.charge = reserve(bytes)?;
-            }
-            self.asked = bytes;
-            self.buffer.reserve_exact(bytes.saturating_sub(self.buffer.len()));
-        }
-        Ok(())
-    }
-    /// Appends text.
-    pub(crate) fn text(&mut self, text: &str) {
-        self.buffer.extend_from_slice(text.as_bytes());
-    }
-    /// Appends bytes; for a VARCHAR they must be UTF-8.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
-    }
-    /// Appends bytes `n` times.
-    ///
-    /// # Errors
-    /// Those of [`Writer::room`].
-    pub(crate) fn repeat(&mut self, part: &[u8], n: usize) -> Result<()> {
-        let total = part.len().saturating_mul(n);
-        self.room(self.len().saturating_add(total))?;
-        let start = self.len();
-        if n > 0 {
-            self.bytes(part);
-        }
-        // Doubles what is written already, by whole parts.
-        let most = (STEP / part.len().max(1)).max(1) * part.len();
-        while self.len() - start < total {
-            let there = self.len() - start;
-            let more = there.min(total - there).min(most);
-            self.buffer.extend_from_within(start..start + more);
-            self.wrote(more)?;
-        }
-        Ok(())
-    }
-    /// Looks now and then whether the statement may go on, after so many more bytes were written.
-    ///
-    /// # Errors
-    /// Interrupted.
-    #[inline]
-    pub(crate) fn wrote(&mut self, bytes: usize) -> Result<()> {
-        self.meter.step(bytes)
-    }
-    /// Appends a character.
-    pub(crate) fn char(&mut self, c: char) {
-        self.text(c.encode_utf8(&mut [0; 4]));
-    }
-    /// Number of bytes so far.
-    pub(crate) fn len(&self) -> usize {
-        self.buffer.len()
-    }
-}
-
-impl fmt::Write for Writer<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.text(text);
-        Ok(())
-    }
-}
-
-/// The result of writing to a [`Writer`], which cannot fail.
+/// The result of formatting to a [`Writer`], which tells itself why it fails.
 pub(crate) fn written(_: fmt::Result) -> Result<bool> {
     Ok(true)
+}
+
+/// The item after `n` others, or the first error.
+pub(crate) fn nth<T>(mut items: impl Iterator<Item = Result<T>>, n: usize) -> Option<Result<T>> {
+    for _ in 0..n {
+        if let Err(error) = items.next()? {
+            return Some(Err(error));
+        }
+    }
+    items.next()
 }

@@ -112,6 +112,30 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
     types.iter().copied().try_fold(DataType::Null, common_of_two)
 }
 
+/// The same, except that structs get the fields of both, by name.
+pub(crate) fn common_by_name(types: &[DataType]) -> Option<DataType> {
+    types.iter().copied().try_fold(DataType::Null, by_name)
+}
+
+fn by_name(a: DataType, b: DataType) -> Option<DataType> {
+    match (a, b) {
+        (DataType::List(a), DataType::List(b)) => Some(DataType::list(by_name(*a, *b)?)),
+        (DataType::Struct(a), DataType::Struct(b)) => {
+            let find = |fields: &'static [StructField], name: &str| {
+                fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.ty)
+            };
+            let own = a.iter().map(|field| match find(b, field.name) {
+                Some(other) => Some((field.name, by_name(field.ty, other)?)),
+                None => Some((field.name, field.ty)),
+            });
+            let others = b.iter().filter(|field| find(a, field.name).is_none());
+            let others = others.map(|field| Some((field.name, field.ty)));
+            Some(DataType::structure(own.chain(others).collect::<Option<Vec<_>>>()?))
+        }
+        (a, b) => common_of_two(a, b),
+    }
+}
+
 fn common_of_two(a: DataType, b: DataType) -> Option<DataType> {
     use DataType as T;
     Some(match (a, b) {

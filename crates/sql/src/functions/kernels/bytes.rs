@@ -1,10 +1,11 @@
 //! Functions of bytes: hexadecimal and other codes, encodings, digests, single bytes and bits.
 
 use crate::functions::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes, written};
-use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use entasis_vector::{DataType, Error, Result};
+use base64::{DecodeError, Engine};
+use entasis_vector::statement::{Growth, STEP, pieces};
+use entasis_vector::{DataType, Error, Result, characters};
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
@@ -135,14 +136,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "BLOB, or VARCHAR",
         "a text as bytes of UTF-8; bytes as text in 'hex', 'base64' or 'escape'",
         &[
-            takes(
-                &[TEXT],
-                BLOB,
-                Kernel::Text(|row, out| {
-                    out.bytes(row.bytes(0));
-                    Ok(true)
-                }),
-            ),
+            takes(&[TEXT], BLOB, Kernel::Text(|row, out| out.copy(row.bytes(0)).map(|()| true))),
             takes(&[BLOB, TEXT], TEXT, Kernel::Text(encode)),
             takes(&[TEXT, TEXT], TEXT, Kernel::Text(encode)),
         ],
@@ -170,7 +164,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             Kernel::Text(|row, out| match encoding(row.text(1))? {
                 Encoding::Utf8 => utf8(row.bytes(0), out),
                 Encoding::Latin1 => {
-                    row.bytes(0).iter().for_each(|b| out.char(char::from(*b)));
+                    out.each_part(row.bytes(0), 1, |bytes, out| {
+                        bytes.iter().for_each(|b| out.char(char::from(*b)));
+                        Ok(())
+                    })?;
                     Ok(true)
                 }
             }),
@@ -187,12 +184,15 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             BLOB,
             Kernel::Text(|row, out| {
                 match encoding(row.text(1))? {
-                    Encoding::Utf8 => out.bytes(row.bytes(0)),
+                    Encoding::Utf8 => out.copy(row.bytes(0))?,
                     Encoding::Latin1 => {
-                        for c in row.text(0).chars() {
-                            let byte =
-                                u8::try_from(c).map_err(|_| Error::input(format!("LATIN1 has no {c:?}")))?;
-                            out.bytes(&[byte]);
+                        for piece in pieces(row.text(0)) {
+                            let piece = piece?;
+                            out.more(piece.len())?;
+                            for c in piece.chars() {
+                                let missing = |_| Error::input(format!("LATIN1 has no {c:?}"));
+                                out.bytes(&[u8::try_from(c).map_err(missing)?]);
+                            }
                         }
                     }
                 }
@@ -232,7 +232,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             BLOB,
             Kernel::Text(|row, out| {
                 let at = index(row.whole(1), row.bytes(0).len())?;
-                out.bytes(row.bytes(0));
+                out.copy(row.bytes(0))?;
                 out.buffer[at] = row.whole(2) as u8;
                 Ok(true)
             }),
@@ -265,7 +265,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             BLOB,
             Kernel::Text(|row, out| {
                 let at = index(row.whole(1), row.bytes(0).len() * 8)?;
-                out.bytes(row.bytes(0));
+                out.copy(row.bytes(0))?;
                 let byte = &mut out.buffer[at / 8];
                 match row.whole(2) {
                     0 => *byte &= !(1 << (at % 8)),
@@ -334,7 +334,7 @@ fn encoding(name: &str) -> Result<Encoding> {
 
 fn utf8(bytes: &[u8], out: &mut Writer<'_>) -> Result<bool> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => out.text(text),
+        Ok(text) => out.copy(text.as_bytes())?,
         Err(error) => {
             let at = error.valid_up_to();
             return Err(Error::input(format!(
@@ -352,17 +352,22 @@ fn index(n: i64, length: usize) -> Result<usize> {
 }
 
 /// Writes two digits per byte.
-pub(super) fn hex_digits(bytes: &[u8], out: &mut Writer<'_>, upper: bool) {
+///
+/// # Errors
+/// Interrupted; resource, if there is not enough memory.
+pub(super) fn hex_digits(bytes: &[u8], out: &mut Writer<'_>, upper: bool) -> Result<()> {
     let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
-    for byte in bytes {
-        out.bytes(&[digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
-    }
+    out.more(bytes.len() * 2)?;
+    out.each_part(bytes, 1, |bytes, out| {
+        for byte in bytes {
+            out.bytes(&[digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
+        }
+        out.read(bytes.len())
+    })
 }
 
 fn hex(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    out.room(row.bytes(0).len() * 2)?;
-    hex_digits(row.bytes(0), out, true);
-    Ok(true)
+    hex_digits(row.bytes(0), out, true).map(|()| true)
 }
 
 fn unhex(text: &str, out: &mut Writer<'_>) -> Result<bool> {
@@ -370,22 +375,30 @@ fn unhex(text: &str, out: &mut Writer<'_>) -> Result<bool> {
         |c: char| c.to_digit(16).ok_or_else(|| Error::input(format!("{c:?} is not a hexadecimal digit")));
     let mut high = None;
     // An odd number of digits lacks the leading one.
-    if text.chars().count() % 2 == 1 {
+    if characters::count(text)? % 2 == 1 {
         high = Some(0);
     }
-    for c in text.chars() {
-        let d = digit(c)?;
-        match high.take() {
-            Some(high) => out.bytes(&[(high << 4 | d) as u8]),
-            None => high = Some(d),
+    for piece in pieces(text) {
+        let piece = piece?;
+        out.more(piece.len() / 2 + 1)?;
+        for c in piece.chars() {
+            let d = digit(c)?;
+            match high.take() {
+                Some(high) => out.bytes(&[(high << 4 | d) as u8]),
+                None => high = Some(d),
+            }
         }
     }
     Ok(true)
 }
 
 fn binary(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    out.room(row.bytes(0).len() * 8)?;
-    written(row.bytes(0).iter().try_for_each(|byte| write!(out, "{byte:08b}")))
+    out.more(row.bytes(0).len() * 8)?;
+    out.each_part(row.bytes(0), 1, |bytes, out| {
+        written(bytes.iter().try_for_each(|byte| write!(out, "{byte:08b}")))?;
+        out.read(bytes.len())
+    })?;
+    Ok(true)
 }
 
 fn unbinary(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -404,23 +417,47 @@ fn unbinary(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
                     }
                 };
         }
+        out.more(1)?;
         out.bytes(&[byte]);
+        out.read(8)?;
     }
     Ok(true)
 }
 
 fn to_base64(bytes: &[u8], out: &mut Writer<'_>) -> Result<bool> {
-    out.room(bytes.len() / 3 * 4 + 4)?;
-    out.text(&BASE64.encode(bytes));
+    out.more(bytes.len() / 3 * 4 + 4)?;
+    out.each_part(bytes, 3, |bytes, out| {
+        out.text(&BASE64.encode(bytes));
+        out.read(bytes.len())
+    })?;
     Ok(true)
 }
 
 fn from_base64(text: &str, out: &mut Writer<'_>) -> Result<bool> {
-    match BASE64.decode(text) {
-        Ok(bytes) => out.bytes(&bytes),
-        Err(error) => return Err(Error::input(format!("this is not valid base64: {error}"))),
-    }
+    // Four letters are three bytes; only the end may have fewer.
+    let invalid = |error| Error::input(format!("this is not valid base64: {error}"));
+    let mut start = 0;
+    out.each_part(text.as_bytes(), 4, |letters, out| {
+        let bytes = BASE64.decode(letters).map_err(|error| invalid(moved(error, start)))?;
+        if bytes.len() < letters.len() / 4 * 3 && start + letters.len() < text.len() {
+            return Err(invalid(DecodeError::InvalidLength(text.len())));
+        }
+        start += letters.len();
+        out.bytes(&bytes);
+        Ok(())
+    })?;
     Ok(true)
+}
+
+/// The error where it is in a text of which the part from `start` on was decoded.
+fn moved(error: DecodeError, start: usize) -> DecodeError {
+    match error {
+        DecodeError::InvalidByte(at, byte) => DecodeError::InvalidByte(start + at, byte),
+        DecodeError::InvalidLastSymbol { offset, symbol, symbol_value } => {
+            DecodeError::InvalidLastSymbol { offset: start + offset, symbol, symbol_value }
+        }
+        other => other,
+    }
 }
 
 fn format_of(name: &str) -> Result<&'static str> {
@@ -434,21 +471,21 @@ fn encode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let bytes = row.bytes(0);
     match format_of(row.text(1))? {
         "hex" => {
-            out.room(bytes.len() * 2)?;
-            hex_digits(bytes, out, false);
+            hex_digits(bytes, out, false)?;
         }
         "base64" => {
             // A line has 76 characters, as in PostgreSQL and MIME.
-            let coded = BASE64.encode(bytes);
-            for (i, line) in coded.as_bytes().chunks(76).enumerate() {
+            for (i, line) in bytes.chunks(76 / 4 * 3).enumerate() {
+                out.more(77)?;
                 if i > 0 {
                     out.char('\n');
                 }
-                out.bytes(line);
+                out.text(&BASE64.encode(line));
             }
         }
         _ => {
             for &byte in bytes {
+                out.more(4)?;
                 match byte {
                     b'\\' => out.text("\\\\"),
                     1..=127 => out.char(byte.into()),
@@ -467,18 +504,29 @@ fn decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     match format_of(row.text(1))? {
         "hex" => {
             // There may be white space between bytes, but not within one.
-            let is_cut = text.split_ascii_whitespace().any(|part| part.len() % 2 == 1);
-            let digits: String = text.split_ascii_whitespace().collect();
-            if is_cut {
-                return Err(Error::input("decode: an odd number of hexadecimal digits"));
+            let (mut digits, mut growth) = (String::new(), Growth::default());
+            for part in text.split_ascii_whitespace() {
+                growth.add(part.len())?;
+                if part.len() % 2 == 1 {
+                    return Err(Error::input("decode: an odd number of hexadecimal digits"));
+                }
+                digits.push_str(part);
             }
             unhex(&digits, out)
         }
-        "base64" => from_base64(&text.chars().filter(|c| !c.is_whitespace()).collect::<String>(), out),
+        "base64" => {
+            let (mut letters, mut growth) = (String::new(), Growth::default());
+            for piece in pieces(text) {
+                letters.extend(piece?.chars().filter(|c| !c.is_whitespace()));
+                growth.reach(letters.len())?;
+            }
+            from_base64(&letters, out)
+        }
         _ => {
             let bytes = text.as_bytes();
             let mut at = 0;
             while at < bytes.len() {
+                out.more(1)?;
                 match (bytes[at], bytes.get(at + 1..at + 4), bytes.get(at + 1)) {
                     (b'\\', _, Some(b'\\')) => {
                         out.bytes(b"\\");
@@ -504,11 +552,20 @@ fn decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 }
 
 fn digest_bytes<D: Digest>(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    out.bytes(D::digest(row.bytes(0)).as_slice());
+    let digest = digest_of::<D>(row.bytes(0), out)?;
+    out.bytes(&digest);
     Ok(true)
 }
 
+fn digest_of<D: Digest>(bytes: &[u8], out: &mut Writer<'_>) -> Result<Vec<u8>> {
+    let mut digest = D::new();
+    for part in bytes.chunks(STEP) {
+        digest.update(part);
+        out.read(part.len())?;
+    }
+    Ok(digest.finalize().to_vec())
+}
+
 fn digest<D: Digest>(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    hex_digits(D::digest(row.bytes(0)).as_slice(), out, false);
-    Ok(true)
+    hex_digits(&digest_of::<D>(row.bytes(0), out)?, out, false).map(|()| true)
 }

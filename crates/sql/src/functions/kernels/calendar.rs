@@ -343,7 +343,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["make_timestamptz"],
         "year, month, day, hour, minute, seconds; or microseconds",
         "TIMESTAMPTZ",
-        "the instant of its parts in UTC, or so many microseconds after 1970",
+        "the instant of its parts in the session's zone, or so many microseconds after 1970",
         &[
             takes(
                 &[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE],

@@ -1,13 +1,15 @@
 //! Functions that choose, compare, count and add the elements of lists, and lists of numbers. What compares
 //! elements compares their bytes, as in [`super::lists`].
 
-use super::lists::{POSITION, element_of, list_of, no_such_call, of_list, parts, typed, with_value, written};
+use super::lists::{
+    POSITION, Set, element_of, list_of, no_such_call, of_list, parts, typed, with_value, written,
+};
 use crate::functions::definition::types::common;
 use crate::functions::definition::{Definition, Kernel, Row, Signature, Writer};
 use entasis_vector::parts::Part;
+use entasis_vector::statement::Looks;
 use entasis_vector::value::nested;
 use entasis_vector::{DataType, Error, Result, Value};
-use std::collections::BTreeSet;
 
 const NUMBERS: DataType = DataType::Int64;
 
@@ -135,7 +137,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             let kernel = |row: &Row<'_>, out: &mut Writer<'_>| {
                 let parts = parts(row, 0)?;
                 let kept = parts.len().saturating_sub(1);
-                written(parts.into_iter().take(kept), out)
+                written(parts[..kept].iter().copied().map(Ok), out)
             };
             of_list(types, &[], list_of(types)?, Kernel::Text(kernel))
         },
@@ -147,8 +149,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "list",
         "the list without its first element",
         |types| {
-            let kernel =
-                |row: &Row<'_>, out: &mut Writer<'_>| written(parts(row, 0)?.into_iter().skip(1), out);
+            let kernel = |row: &Row<'_>, out: &mut Writer<'_>| written(row.parts(0).skip(1), out);
             of_list(types, &[], list_of(types)?, Kernel::Text(kernel))
         },
         &[("array_pop_front([1, 2])", "[2]")],
@@ -183,7 +184,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "BIGINT",
         "the number of elements that are not NULL",
         |types| {
-            let count = |row: &Row<'_>| Ok(Some(parts(row, 0)?.into_iter().flatten().count() as i64));
+            let count = |row: &Row<'_>| {
+                let add = |count, part: Result<Part<'_>>| Ok(count + i64::from(part?.is_some()));
+                row.parts(0).try_fold(0, add).map(Some)
+            };
             of_list(types, &[], POSITION, Kernel::Whole(count))
         },
         &[("list_count([1, NULL])", "1")],
@@ -202,7 +206,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 of_list(types, &[], DataType::Decimal { precision: 38, scale }, Kernel::Wide(sum))
             }
             ty if ty.is_float() => {
-                let total = |row: &Row<'_>| Ok(floats(row)?.into_iter().reduce(|a, b| a + b));
+                let total = |row: &Row<'_>| Ok(total(row)?.map(|(sum, _)| sum));
                 of_list(types, &[], DataType::Float64, Kernel::Float(total))
             }
             _ => Err(no_such_call()),
@@ -215,11 +219,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "DOUBLE",
         "the mean of the elements that are not NULL; NULL, if there is none",
         |types| {
-            let mean = |row: &Row<'_>| {
-                let values = floats(row)?;
-                let count = values.len() as f64;
-                Ok(values.into_iter().reduce(|a, b| a + b).map(|sum| sum / count))
-            };
+            let mean = |row: &Row<'_>| Ok(total(row)?.map(|(sum, count)| sum / count as f64));
             match element_of(types)?.is_numeric() {
                 true => of_list(types, &[], DataType::Float64, Kernel::Float(mean)),
                 false => Err(no_such_call()),
@@ -247,8 +247,10 @@ fn numbers(row: &Row<'_>, out: &mut Writer<'_>, inclusive: bool) -> Result<bool>
         let count = before + i128::from(inclusive && span >= 0 && span % step.abs() == 0);
         // A marker and eight bytes each.
         out.room(usize::try_from(count.saturating_mul(9)).unwrap_or(usize::MAX))?;
+        let mut looks = Looks::default();
         for i in 0..count {
             nested::encode_part(&Value::Integer(first + i * step), NUMBERS, out.buffer)?;
+            looks.after(9)?;
         }
     }
     nested::end_list(out.buffer);
@@ -256,47 +258,39 @@ fn numbers(row: &Row<'_>, out: &mut Writer<'_>, inclusive: bool) -> Result<bool>
 }
 
 fn chosen(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let tests = nested::elements(row.bytes(1), DataType::Boolean)?;
-    if tests.iter().any(Value::is_null) {
-        return Err(Error::input("list_where takes tests that are not NULL"));
-    }
-    let is_true = |test: &Value| matches!(test, Value::Boolean(true));
     // Beyond the list, there are NULLs.
-    let elements = parts(row, 0)?.into_iter().chain(std::iter::repeat(None));
-    written(elements.zip(&tests).filter(|&(_, test)| is_true(test)).map(|(part, _)| part), out)
+    let elements = row.parts(0).chain(std::iter::repeat_with(|| Ok(None)));
+    let chosen = row.parts(1).zip(elements).filter_map(|(test, part)| match test {
+        Ok(Some(&[0])) => part.err().map(Err),
+        Ok(Some(_)) => Some(part),
+        Ok(None) => Some(Err(Error::input("list_where takes tests that are not NULL"))),
+        Err(error) => Some(Err(error)),
+    });
+    written(chosen, out)
 }
 
 fn selected(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let elements = parts(row, 0)?;
-    let positions = nested::elements(row.bytes(1), NUMBERS)?;
-    if positions.iter().any(Value::is_null) {
-        return Err(Error::input("list_select takes positions that are not NULL"));
-    }
-    let at = |position: &Value| match position {
+    let at = |position: Result<Value>| match position? {
         Value::Integer(position) => {
-            usize::try_from(position - 1).ok().and_then(|i| elements.get(i).copied()?)
+            Ok(usize::try_from(position - 1).ok().and_then(|i| elements.get(i).copied()?))
         }
-        _ => None,
+        _ => Err(Error::input("list_select takes positions that are not NULL")),
     };
-    written(positions.iter().map(at), out)
-}
-
-/// The elements of an argument that are not NULL.
-fn set<'a>(row: &Row<'a>, argument: usize) -> Result<BTreeSet<&'a [u8]>> {
-    Ok(parts(row, argument)?.into_iter().flatten().collect())
+    written(nested::values(row.bytes(1), NUMBERS).map(at), out)
 }
 
 fn both(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let (a, b) = (set(row, 0)?, set(row, 1)?);
-    written(a.intersection(&b).map(|part| Some(*part)), out)
+    let (a, b) = (Set::of(row, 0)?, Set::of(row, 1)?);
+    written(a.parts.intersection(&b.parts).map(|part| Ok(Some(*part))), out)
 }
 
 fn has_any(row: &Row<'_>) -> Result<Option<bool>> {
-    Ok(Some(!set(row, 0)?.is_disjoint(&set(row, 1)?)))
+    Ok(Some(!Set::of(row, 0)?.parts.is_disjoint(&Set::of(row, 1)?.parts)))
 }
 
 fn has_all(row: &Row<'_>) -> Result<Option<bool>> {
-    Ok(Some(set(row, 0)?.is_superset(&set(row, 1)?)))
+    Ok(Some(Set::of(row, 0)?.parts.is_superset(&Set::of(row, 1)?.parts)))
 }
 
 fn resized(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -310,8 +304,7 @@ fn resized(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         nested::encode(&row.value(2), row.ty(2), value.insert(Vec::new()))?;
     }
     out.room(n.saturating_mul(1 + value.as_ref().map_or(0, Vec::len)))?;
-    let elements = parts(row, 0)?.into_iter();
-    written(elements.chain(std::iter::repeat(value.as_deref())).take(n), out)
+    written(row.parts(0).chain(std::iter::repeat_with(|| Ok(value.as_deref()))).take(n), out)
 }
 
 fn removed(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -322,47 +315,45 @@ fn removed(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     if !row.is_null(1) {
         nested::encode(&row.value(1), row.ty(1), value.insert(Vec::new()))?;
     }
-    written(parts(row, 0)?.into_iter().filter(|part| *part != value.as_deref()), out)
+    let is_kept = |part: &Result<Part<'_>>| !matches!(part, Ok(part) if *part == value.as_deref());
+    written(row.parts(0).filter(is_kept), out)
 }
 
 fn first<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    Ok(parts(row, 0)?.first().copied().flatten())
+    Ok(row.parts(0).next().transpose()?.flatten())
 }
 
 fn last<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    Ok(parts(row, 0)?.last().copied().flatten())
+    row.parts(0).try_fold(None, |_, part| part)
 }
 
 fn any_value<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    Ok(parts(row, 0)?.into_iter().flatten().next())
+    row.parts(0).find_map(Result::transpose).transpose()
 }
 
-/// The elements that are not NULL.
-fn values(row: &Row<'_>) -> Result<(Vec<Value>, DataType)> {
+/// The elements that are not NULL, and their type.
+fn values<'a>(row: &Row<'a>) -> Result<(impl Iterator<Item = Result<Value>> + 'a, DataType)> {
     let DataType::List(element) = row.ty(0) else { return Err(no_such_call()) };
-    let mut values = nested::elements(row.bytes(0), *element)?;
-    values.retain(|value| !value.is_null());
-    Ok((values, *element))
+    let values = nested::values(row.bytes(0), *element);
+    Ok((values.filter(|value| !matches!(value, Ok(Value::Null))), *element))
 }
 
 fn sum(row: &Row<'_>) -> Result<Option<i128>> {
-    let (values, _) = values(row)?;
-    if values.is_empty() {
-        return Ok(None);
-    }
-    let add = |sum: i128, value: &Value| match value {
-        Value::Integer(v) => sum.checked_add(*v),
-        _ => Some(sum),
-    };
-    let sum = values.iter().try_fold(0, add);
-    sum.map(Some).ok_or_else(|| Error::input("list_sum: the sum is out of range"))
+    let too_much = || Error::input("list_sum: the sum is out of range");
+    values(row)?.0.try_fold(None, |sum: Option<i128>, value| match value? {
+        Value::Integer(v) => sum.unwrap_or(0).checked_add(v).map(Some).ok_or_else(too_much),
+        _ => Ok(sum),
+    })
 }
 
-fn floats(row: &Row<'_>) -> Result<Vec<f64>> {
-    let (values, ty) = values(row)?;
-    let float = |value: &Value| match entasis_vector::expr::convert(value, ty, DataType::Float64)? {
-        Value::Float(v) => Ok(v),
-        other => Err(Error::internal(format!("{other:?} where a number is expected"))),
-    };
-    values.iter().map(float).collect()
+/// The sum of the numbers and how many they are, if there is any.
+fn total(row: &Row<'_>) -> Result<Option<(f64, usize)>> {
+    let (mut values, ty) = values(row)?;
+    values.try_fold(None, |total, value| {
+        let v = match entasis_vector::expr::convert(&value?, ty, DataType::Float64)? {
+            Value::Float(v) => v,
+            other => return Err(Error::internal(format!("{other:?} where a number is expected"))),
+        };
+        Ok(Some(total.map_or((v, 1), |(sum, count)| (sum + v, count + 1))))
+    })
 }

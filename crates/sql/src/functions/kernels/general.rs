@@ -102,10 +102,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[takes(
             &[TEXT, DataType::Null],
             TEXT,
-            Kernel::Text(|row, out| {
-                out.text(row.text(0));
-                Ok(true)
-            }),
+            Kernel::Text(|row, out| out.copy(row.bytes(0)).map(|()| true)),
         )],
         &[("constant_or_null('a', NULL)", "NULL")],
     ),
@@ -188,7 +185,7 @@ fn chosen(row: &Row<'_>, wanted: Ordering) -> Option<usize> {
 fn hash(row: &Row<'_>) -> Result<Option<i128>> {
     let one = |i: usize| match row.is_null(i) {
         true => 0x9e37_79b9_7f4a_7c15,
-        false if row.ty(i).is_string() => hash_bytes(row.bytes(i)),
+        false if row.ty(i).is_string() || row.ty(i).is_nested() => hash_bytes(row.bytes(i)),
         false => hash_bytes(row.value(i).display(row.ty(i)).to_string().as_bytes()),
     };
     let all = (0..row.len()).fold(0u64, |hash, i| hash_u64(hash.rotate_left(23) ^ one(i)));

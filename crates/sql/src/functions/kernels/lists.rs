@@ -3,14 +3,16 @@
 //!
 //! Positions count from 1; negative ones from the end. What lies outside a list is NULL.
 
+use super::text::split_at;
 use crate::functions::definition::types::common;
-use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer};
+use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer, nth};
 use entasis_vector::parts::Part;
 use entasis_vector::statement::{self, Growth};
 use entasis_vector::types::StructField;
 use entasis_vector::value::nested::{self, Reader};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 const TEXT: DataType = DataType::Varchar;
 pub(super) const POSITION: DataType = DataType::Int64;
@@ -159,8 +161,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "list",
         "the elements from the last to the first",
         |types| {
-            let kernel = Kernel::Text(|row, out| written(parts(row, 0)?.into_iter().rev(), out));
-            of_list(types, &[], list_of(types)?, kernel)
+            let reversed = |row: &Row<'_>, out: &mut Writer<'_>| {
+                written(parts(row, 0)?.iter().rev().copied().map(Ok), out)
+            };
+            of_list(types, &[], list_of(types)?, Kernel::Text(reversed))
         },
         &[("list_reverse([1, 2, 3])", "[3, 2, 1]")],
     ),
@@ -178,11 +182,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "BIGINT",
         "the number of different elements that are not NULL",
         |types| {
-            let count = |row: &Row<'_>| {
-                let there: BTreeSet<&[u8]> = parts(row, 0)?.into_iter().flatten().collect();
-                Ok(Some(there.len() as i64))
-            };
-            of_list(types, &[], POSITION, Kernel::Whole(count))
+            of_list(types, &[], POSITION, Kernel::Whole(|row| Ok(Some(Set::of(row, 0)?.parts.len() as i64))))
         },
         &[("list_unique([2, 1, 2, NULL])", "2")],
     ),
@@ -315,15 +315,69 @@ fn element(row: &Row<'_>, argument: usize) -> DataType {
     }
 }
 
-/// The elements of an argument.
-pub(super) fn parts<'a>(row: &Row<'a>, argument: usize) -> Result<Vec<Option<&'a [u8]>>> {
-    let (mut reader, element) = (Reader::new(row.bytes(argument)), element(row, argument));
-    let (mut parts, mut growth) = (Vec::new(), Growth::default());
-    while let Some(part) = reader.element(element)? {
-        growth.add(size_of::<Option<&[u8]>>())?;
-        parts.push(part);
+/// The elements of an argument, and the memory that they take.
+pub(super) struct Elements<'a> {
+    parts: Vec<Part<'a>>,
+    _memory: Growth,
+}
+
+impl<'a> Deref for Elements<'a> {
+    type Target = [Part<'a>];
+
+    fn deref(&self) -> &[Part<'a>] {
+        &self.parts
     }
-    Ok(parts)
+}
+
+/// All elements of an argument.
+pub(super) fn parts<'a>(row: &Row<'a>, argument: usize) -> Result<Elements<'a>> {
+    let (mut parts, mut growth) = (Vec::new(), Growth::default());
+    for part in row.parts(argument) {
+        parts.push(part?);
+        growth.add(size_of::<Part<'_>>())?;
+    }
+    Ok(Elements { parts, _memory: growth })
+}
+
+/// The different elements of an argument that are not NULL, and the memory that they take.
+#[derive(Default)]
+pub(super) struct Set<'a> {
+    pub(super) parts: BTreeSet<&'a [u8]>,
+    memory: Growth,
+}
+
+impl<'a> Set<'a> {
+    pub(super) fn of(row: &Row<'a>, argument: usize) -> Result<Set<'a>> {
+        let mut set = Set::default();
+        for part in row.parts(argument) {
+            if let Some(part) = part? {
+                set.insert(part)?;
+            }
+        }
+        Ok(set)
+    }
+
+    /// Adds an element; true if it is new.
+    fn insert(&mut self, part: &'a [u8]) -> Result<bool> {
+        let is_new = self.parts.insert(part);
+        // A node of the tree is filled to two thirds.
+        self.memory.add(if is_new { size_of::<&[u8]>() * 3 / 2 } else { 0 })?;
+        Ok(is_new)
+    }
+}
+
+/// Appends an argument as an element of a list, or as a field of a struct.
+fn put(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<()> {
+    match row.ty(i) {
+        _ if row.is_null(i) => nested::copy_part(None, out.buffer),
+        ty if ty.is_string() => nested::write_string(row.bytes(i), out)?,
+        ty if ty.is_nested() => {
+            nested::begin_part(out.buffer);
+            out.copy(row.bytes(i))?;
+        }
+        ty => nested::encode_part(&row.value(i), ty, out.buffer)?,
+    }
+    Ok(())
 }
 
 /// Elements that are sorted, or merged, between two looks for an interrupt.
@@ -366,50 +420,40 @@ fn sort(parts: &mut Vec<&[u8]>) -> Result<()> {
 
 /// Writes a list of these elements.
 pub(super) fn written<'a>(
-    parts: impl Iterator<Item = Option<&'a [u8]>>,
+    parts: impl Iterator<Item = Result<Part<'a>>>,
     out: &mut Writer<'_>,
 ) -> Result<bool> {
     for part in parts {
+        let part = part?;
+        out.more(1 + part.map_or(0, <[u8]>::len))?;
         nested::copy_part(part, out.buffer);
-        out.room(out.len())?;
     }
     nested::end_list(out.buffer);
     Ok(true)
 }
 
 fn pack(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    for i in 0..row.len() {
-        nested::encode_part(&row.value(i), row.ty(i), out.buffer)?;
-    }
+    (0..row.len()).try_for_each(|i| put(row, i, out))?;
     nested::end_list(out.buffer);
     Ok(true)
 }
 
+/// Number of elements of an argument.
+fn count(row: &Row<'_>, argument: usize) -> Result<i64> {
+    row.parts(argument).try_fold(0, |count, part| part.map(|_| count + 1))
+}
+
 fn length(row: &Row<'_>) -> Result<Option<i64>> {
-    let (mut reader, element) = (Reader::new(row.bytes(0)), element(row, 0));
-    let mut count = 0;
-    while reader.element(element)?.is_some() {
-        count += 1;
-    }
-    Ok(Some(count))
+    count(row, 0).map(Some)
 }
 
 fn extracted<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    let (mut reader, element) = (Reader::new(row.bytes(0)), element(row, 0));
-    let at = row.whole(1);
-    if at < 0 {
-        let parts = parts(row, 0)?;
-        let index = usize::try_from(at + parts.len() as i64).ok();
-        return Ok(index.and_then(|index| parts[index]));
-    }
-    for place in 1.. {
-        match reader.element(element)? {
-            Some(part) if place == at => return Ok(part),
-            Some(_) => {}
-            None => break,
-        }
-    }
-    Ok(None)
+    let at = match row.whole(1) {
+        at @ ..0 => at + count(row, 0)?,
+        at => at - 1,
+    };
+    let part = usize::try_from(at).ok().and_then(|at| nth(row.parts(0), at));
+    Ok(part.transpose()?.flatten())
 }
 
 /// From `first` to `last`, or down to it if the step is negative.
@@ -425,8 +469,8 @@ fn slice(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let every = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
     match step {
         0 => Err(Error::input("the step of a list's slice is not zero")),
-        1.. => written(there.iter().step_by(every).copied(), out),
-        _ => written(there.iter().rev().step_by(every).copied(), out),
+        1.. => written(there.iter().step_by(every).copied().map(Ok), out),
+        _ => written(there.iter().rev().step_by(every).copied().map(Ok), out),
     }
 }
 
@@ -439,12 +483,10 @@ fn position(row: &Row<'_>) -> Result<Option<usize>> {
     if !row.is_null(1) {
         nested::encode(&row.value(1), row.ty(1), wanted.insert(Vec::new()))?;
     }
-    let (mut reader, element, mut place) = (Reader::new(row.bytes(0)), element(row, 0), 0);
-    while let Some(part) = reader.element(element)? {
-        if part == wanted.as_deref() {
+    for (place, part) in row.parts(0).enumerate() {
+        if part? == wanted.as_deref() {
             return Ok(Some(place));
         }
-        place += 1;
     }
     Ok(None)
 }
@@ -455,8 +497,7 @@ fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         return Ok(false);
     }
     for i in there {
-        out.bytes(nested::without_end(row.bytes(i)));
-        out.room(out.len())?;
+        out.copy(nested::without_end(row.bytes(i)))?;
     }
     nested::end_list(out.buffer);
     Ok(true)
@@ -464,62 +505,81 @@ fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 
 fn append(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     if !row.is_null(0) {
-        out.bytes(nested::without_end(row.bytes(0)));
+        out.copy(nested::without_end(row.bytes(0)))?;
     }
-    nested::encode_part(&row.value(1), row.ty(1), out.buffer)?;
+    put(row, 1, out)?;
     nested::end_list(out.buffer);
     Ok(true)
 }
 
 fn prepend(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    nested::encode_part(&row.value(0), row.ty(0), out.buffer)?;
+    put(row, 0, out)?;
     if !row.is_null(1) {
-        out.bytes(nested::without_end(row.bytes(1)));
+        out.copy(nested::without_end(row.bytes(1)))?;
     }
     nested::end_list(out.buffer);
     Ok(true)
 }
 
 fn sorted(row: &Row<'_>, out: &mut Writer<'_>, descending: bool) -> Result<bool> {
-    let parts = parts(row, 0)?;
-    let mut there: Vec<&[u8]> = parts.iter().copied().flatten().collect();
+    // Twice, for what is merged.
+    let (mut there, mut nulls, mut growth) = (Vec::new(), 0, Growth::default());
+    for part in row.parts(0) {
+        match part? {
+            Some(part) => there.push(part),
+            None => nulls += 1,
+        }
+        growth.add(2 * size_of::<&[u8]>())?;
+    }
     sort(&mut there)?;
     if descending {
         there.reverse();
     }
-    let nulls = parts.len() - there.len();
-    written(there.into_iter().map(Some).chain(std::iter::repeat_n(None, nulls)), out)
+    written(there.into_iter().map(Some).chain(std::iter::repeat_n(None, nulls)).map(Ok), out)
 }
 
 fn distinct(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let (mut seen, mut growth) = (BTreeSet::new(), Growth::default());
-    for part in parts(row, 0)?.into_iter().flatten() {
-        growth.add(size_of::<&[u8]>())?;
-        if seen.insert(part) {
+    let mut seen = Set::default();
+    for part in row.parts(0) {
+        if let Some(part) = part?
+            && seen.insert(part)?
+        {
+            out.more(1 + part.len())?;
             nested::copy_part(Some(part), out.buffer);
-            out.room(out.len())?;
         }
     }
     nested::end_list(out.buffer);
     Ok(true)
 }
 
+/// The element that is `wanted` of any two of those that are not NULL.
+fn extreme<'a>(row: &Row<'a>, wanted: fn(&'a [u8], &'a [u8]) -> &'a [u8]) -> Result<Part<'a>> {
+    row.parts(0).try_fold(None, |best, part| {
+        Ok(match (best, part?) {
+            (Some(best), Some(part)) => Some(wanted(best, part)),
+            (best, part) => best.or(part),
+        })
+    })
+}
+
 fn least<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    Ok(parts(row, 0)?.into_iter().flatten().min())
+    extreme(row, Ord::min)
 }
 
 fn greatest<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    Ok(parts(row, 0)?.into_iter().flatten().max())
+    extreme(row, Ord::max)
 }
 
 fn joined(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let ty = element(row, 0);
-    for (i, part) in parts(row, 0)?.into_iter().flatten().enumerate() {
-        let separator = if i == 0 { "" } else { row.text(1) };
-        let text = row.zone.shown(&nested::decode(part, ty)?, ty);
-        out.room(out.len() + separator.len() + text.len())?;
-        out.text(separator);
-        out.text(&text);
+    let (ty, mut separator) = (element(row, 0), "");
+    for part in row.parts(0) {
+        let Some(part) = part? else { continue };
+        out.copy(separator.as_bytes())?;
+        separator = row.text(1);
+        match ty {
+            TEXT => out.copy(nested::decode_text(part)?.as_bytes())?,
+            ty => out.copy(row.zone.shown(&nested::decode(part, ty)?, ty).as_bytes())?,
+        }
     }
     Ok(true)
 }
@@ -542,16 +602,13 @@ fn split(row: &Row<'_>, out: &mut Writer<'_>, in_characters: bool) -> Result<boo
     let text = row.text(0);
     let separator = if row.is_null(1) { None } else { Some(row.text(1)) };
     let separator = separator.or(in_characters.then_some(""));
-    let part = |part: &str, out: &mut Writer<'_>| {
-        nested::encode_text(part, out.buffer);
-        out.room(out.len())
-    };
+    let part = |part: &str, out: &mut Writer<'_>| nested::write_string(part.as_bytes(), out);
     match separator {
         None => part(text, out)?,
         // DuckDB's `string_split` of an empty text has it as its only part, PostgreSQL's function none.
         Some("") if text.is_empty() && !in_characters => part("", out)?,
         Some("") => text.char_indices().try_for_each(|(at, c)| part(&text[at..at + c.len_utf8()], out))?,
-        Some(separator) => text.split(separator).try_for_each(|text| part(text, out))?,
+        Some(separator) => split_at(text, separator).try_for_each(|text| part(text?, out))?,
     }
     nested::end_list(out.buffer);
     Ok(true)
@@ -573,9 +630,7 @@ fn structure(types: &[DataType], constants: &[Option<Value>]) -> Result<Signatur
     }
     let result = DataType::structure(fields);
     let kernel = Kernel::TextOfNulls(|row, out| {
-        for i in (1..row.len()).step_by(2) {
-            nested::encode_part(&row.value(i), row.ty(i), out.buffer)?;
-        }
+        (1..row.len()).step_by(2).try_for_each(|i| put(row, i, out))?;
         Ok(true)
     });
     Ok(Signature { args: types.to_vec(), result, kernel })

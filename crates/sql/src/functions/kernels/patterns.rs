@@ -18,8 +18,9 @@
 
 use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer, define, takes};
 use entasis_vector::expr::pattern::Pattern;
+use entasis_vector::statement::Looks;
 use entasis_vector::value::nested;
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{DataType, Error, Result, characters};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -212,12 +213,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             &[TEXT],
             TEXT,
             Kernel::Text(|row, out| {
-                for c in row.text(0).chars() {
+                out.each(row.text(0), |c, out| {
                     if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
                         out.char('\\');
                     }
                     out.char(c);
-                }
+                })?;
                 Ok(true)
             }),
         )],
@@ -267,7 +268,7 @@ fn like(row: &Row<'_>, case_insensitive: bool) -> Result<bool> {
         return Err(Error::input("an escape is one character, or none"));
     };
     let pattern = Pattern::new(row.text(1), first, case_insensitive)?;
-    Ok(pattern.matches(row.bytes(0)))
+    pattern.matches(row.bytes(0))
 }
 
 // ---- patterns ---------------------------------------------------------------------------------------------
@@ -380,7 +381,7 @@ fn byte_of(text: &str, start: i64) -> Result<usize> {
     let Some(before) = usize::try_from(start).ok().and_then(|start| start.checked_sub(1)) else {
         return Err(Error::input(format!("the start of a search is 1 or more, not {start}")));
     };
-    Ok(text.char_indices().nth(before).map_or(text.len(), |(at, _)| at))
+    characters::place(text, before)
 }
 
 // ---- kernels ----------------------------------------------------------------------------------------------
@@ -402,6 +403,7 @@ fn similar(row: &Row<'_>, out: &mut Writer<'_>, escape: &str) -> Result<bool> {
     // Within a bracket expression: number of characters so far.
     let mut listed: Option<usize> = None;
     while let Some(c) = rest.next() {
+        out.more(c.len_utf8())?;
         if Some(c) == escape {
             let Some(plain) = rest.next() else {
                 return Err(Error::input("a pattern ends with its ESCAPE"));
@@ -478,18 +480,18 @@ fn replace(row: &Row<'_>, out: &mut Writer<'_>, start: i64, n: Option<i64>, flag
     // `wanted` is the number of the only match to replace; 0: all.
     let mut end = 0;
     for (i, groups) in captures_from(&regex, text, from).enumerate() {
+        let groups = groups?;
         if wanted == 0 || i + 1 == wanted {
             let found = groups.get(0).map_or(0..0, |m| m.range());
-            out.text(&text[end..found.start]);
+            out.copy(&text.as_bytes()[end..found.start])?;
             expand(by, &groups, out)?;
-            out.room(out.len())?;
             end = found.end;
             if wanted > 0 {
                 break;
             }
         }
     }
-    out.text(&text[end..]);
+    out.copy(&text.as_bytes()[end..])?;
     Ok(true)
 }
 
@@ -497,7 +499,7 @@ fn replace(row: &Row<'_>, out: &mut Writer<'_>, start: i64, n: Option<i64>, flag
 fn expand(by: &str, groups: &Captures<'_>, out: &mut Writer<'_>) -> Result<()> {
     let mut rest = by;
     while let Some(at) = rest.find('\\') {
-        out.text(&rest[..at]);
+        out.copy(&rest.as_bytes()[..at])?;
         rest = &rest[at + 1..];
         let group = match rest.bytes().next() {
             Some(digit @ b'1'..=b'9') => Some(usize::from(digit - b'0')),
@@ -511,15 +513,13 @@ fn expand(by: &str, groups: &Captures<'_>, out: &mut Writer<'_>) -> Result<()> {
         match group {
             Some(group) => {
                 let found = groups.get(group).map_or("", |m| m.as_str());
-                out.room(out.len() + found.len())?;
-                out.text(found);
+                out.copy(found.as_bytes())?;
             }
             None => out.char('\\'),
         }
         rest = &rest[1..];
     }
-    out.text(rest);
-    Ok(())
+    out.copy(rest.as_bytes())
 }
 
 fn extract(row: &Row<'_>, out: &mut Writer<'_>, group: i64, flags: &str) -> Result<bool> {
@@ -529,7 +529,7 @@ fn extract(row: &Row<'_>, out: &mut Writer<'_>, group: i64, flags: &str) -> Resu
         return Err(Error::input("regexp_extract: the pattern has no such group"));
     };
     let found = regex.captures(row.text(0)).and_then(|groups| groups.get(group));
-    out.text(found.map_or("", |m| m.as_str()));
+    out.copy(found.map_or("", |m| m.as_str()).as_bytes())?;
     Ok(true)
 }
 
@@ -551,12 +551,13 @@ fn nth(row: &Row<'_>, flags: &str, group: i64) -> Result<Option<std::ops::Range<
     let (Some(n), Ok(group)) = (n, usize::try_from(group)) else {
         return Err(Error::input("the number of a match is 1 or more, that of a group 0 or more"));
     };
-    Ok(captures_from(&regex, text, from).nth(n).and_then(|groups| groups.get(group)).map(|m| m.range()))
+    let groups = crate::functions::definition::nth(captures_from(&regex, text, from), n).transpose()?;
+    Ok(groups.and_then(|groups| groups.get(group)).map(|m| m.range()))
 }
 
 fn substr(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let found = nth(row, flags_of(row, 4), whole_or(row, 5, 0))?;
-    Ok(found.map(|range| out.text(&row.text(0)[range])).is_some())
+    found.map_or(Ok(false), |range| out.copy(&row.bytes(0)[range]).map(|()| true))
 }
 
 fn place(row: &Row<'_>) -> Result<Option<i64>> {
@@ -565,15 +566,16 @@ fn place(row: &Row<'_>) -> Result<Option<i64>> {
         return Err(Error::input("regexp_instr: behind is 0 or 1"));
     }
     let found = nth(row, flags_of(row, 5), whole_or(row, 6, 0))?;
-    let at = found.map(|range| if behind == 1 { range.end } else { range.start });
-    Ok(Some(at.map_or(0, |at| row.text(0)[..at].chars().count() as i64 + 1)))
+    let Some(range) = found else { return Ok(Some(0)) };
+    let before = &row.text(0)[..if behind == 1 { range.end } else { range.start }];
+    Ok(Some(characters::count(before)? as i64 + 1))
 }
 
 fn count(row: &Row<'_>) -> Result<Option<i64>> {
     let text = row.text(0);
     let regex = compiled(row.text(1), flags_of(row, 3), false)?;
     let from = byte_of(text, whole_or(row, 2, 1))?;
-    Ok(Some(captures_from(&regex, text, from).count() as i64))
+    captures_from(&regex, text, from).try_fold(0, |count, found| found.map(|_| count + 1)).map(Some)
 }
 
 fn extract_all(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -582,9 +584,11 @@ fn extract_all(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let group = usize::try_from(if row.len() > 2 { row.whole(2) } else { 0 }).ok();
     let group = group.filter(|group| *group < regex.captures_len());
     let group = group.ok_or_else(|| Error::input("the pattern has no such group"))?;
+    let mut seen = Seen::default();
     for groups in regex.captures_iter(text) {
-        nested::encode_text(groups.get(group).map_or("", |found| found.as_str()), out.buffer);
-        out.room(out.len())?;
+        seen.up_to(groups.get(0).map_or(0, |found| found.end()))?;
+        let found = groups.get(group).map_or("", |found| found.as_str());
+        nested::write_string(found.as_bytes(), out)?;
     }
     nested::end_list(out.buffer);
     Ok(true)
@@ -593,39 +597,60 @@ fn extract_all(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 fn split(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let text = row.text(0);
     let regex = compiled(row.text(1), if row.len() > 2 { row.text(2) } else { "" }, false)?;
-    let mut start = 0;
+    let (mut start, mut seen) = (0, Seen::default());
     for found in regex.find_iter(text) {
+        seen.up_to(found.end())?;
         // An empty match separates characters, and so none at the ends or behind another match.
         if found.is_empty() && (found.start() == start || found.start() == text.len()) {
             continue;
         }
-        nested::encode_text(&text[start..found.start()], out.buffer);
-        out.room(out.len())?;
+        nested::write_string(&text.as_bytes()[start..found.start()], out)?;
         start = found.end();
     }
-    nested::encode_text(&text[start..], out.buffer);
+    nested::write_string(&text.as_bytes()[start..], out)?;
     nested::end_list(out.buffer);
     Ok(true)
 }
 
-/// Matches from a position on; the text before it is visible to the pattern.
+/// How far a text has been searched: looks after each part of it whether the statement may go on.
+#[derive(Default)]
+struct Seen {
+    end: usize,
+    looks: Looks,
+}
+
+impl Seen {
+    /// A match ends there, or is empty. To find one takes as long as to read some bytes.
+    fn up_to(&mut self, end: usize) -> Result<()> {
+        let read = end.saturating_sub(self.end) + 8;
+        self.end = end;
+        self.looks.after(read)
+    }
+}
+
+/// Matches from a position on; the text before it is visible to the pattern. An error is the last item.
 fn captures_from<'r, 't>(
     regex: &'r Regex,
     text: &'t str,
     from: usize,
-) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
+) -> impl Iterator<Item = Result<Captures<'t>>> + use<'r, 't> {
     let mut at = Some(from);
+    let mut seen = Seen { end: from, looks: Looks::default() };
     // An empty match at the end of the previous match does not count.
     let mut before = None;
     std::iter::from_fn(move || {
         loop {
             let groups = regex.captures_at(text, at?)?;
             let found = groups.get(0)?;
+            if let Err(error) = seen.up_to(found.end()) {
+                at = None;
+                return Some(Err(error));
+            }
             let next = text[found.end()..].chars().next().map(|c| found.end() + c.len_utf8());
             at = if found.is_empty() { next } else { Some(found.end()) };
             if !(found.is_empty() && before == Some(found.end())) {
                 before = Some(found.end());
-                return Some(groups);
+                return Some(Ok(groups));
             }
         }
     })

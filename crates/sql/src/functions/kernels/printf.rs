@@ -3,7 +3,8 @@
 
 use super::written::{quote, quote_ident};
 use crate::functions::definition::{Row, Writer};
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::statement::{Charge, STEP, reserve};
+use entasis_vector::{DataType, Error, Result, Value, characters};
 
 /// The format of one argument.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +57,7 @@ fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_
     if spec.width > WIDEST || spec.precision.is_some_and(|p| p > WIDEST) {
         return Err(invalid(format, "it is too wide"));
     }
+    let _copies = copies(row, i)?;
     let (value, ty) = (row.value(i), row.ty(i));
     let wrong = |kind: char| invalid(format, &format!("{kind:?} does not go with {ty}"));
     let (negative, prefix, mut body, is_number) = match spec.kind {
@@ -120,9 +122,9 @@ fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_
         (false, Some(' ')) if is_number => " ",
         _ => "",
     };
-    let length = sign.len() + prefix.len() + body.chars().count();
+    let length = sign.len() + prefix.len() + characters::count(&body)?;
     let missing = spec.width.saturating_sub(length);
-    out.room(out.len() + body.len() + sign.len() + prefix.len() + missing * spec.fill.len_utf8())?;
+    out.more(body.len() + sign.len() + prefix.len() + missing * spec.fill.len_utf8())?;
     let align = spec.align.unwrap_or(if is_number { '>' } else { '<' });
     let (before, inside, after) = match align {
         '<' => (0, 0, missing),
@@ -134,7 +136,7 @@ fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_
     out.text(sign);
     out.text(prefix);
     (0..inside).for_each(|_| out.char(spec.fill));
-    out.text(&body);
+    out.copy(body.as_bytes())?;
     (0..after).for_each(|_| out.char(spec.fill));
     Ok(())
 }
@@ -208,6 +210,12 @@ fn grouped(text: &str, separator: char) -> String {
     out
 }
 
+/// The memory of the copies that are made of a long argument: its value, its text, and that in its place.
+fn copies(row: &Row<'_>, i: usize) -> Result<Option<Charge>> {
+    let bytes = 3 * row.bytes(i).len();
+    if bytes < STEP { Ok(None) } else { reserve(bytes) }
+}
+
 // ---- the three syntaxes -----------------------------------------------------------------------------------
 
 /// `printf(format, …)`, as in C; `'`, `,` and `_` as flags separate thousands.
@@ -216,7 +224,7 @@ pub(super) fn printf(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut rest = format;
     let mut next = 1;
     while let Some(at) = rest.find('%') {
-        out.text(&rest[..at]);
+        out.copy(&rest.as_bytes()[..at])?;
         rest = &rest[at + 1..];
         if let Some(after) = rest.strip_prefix('%') {
             out.char('%');
@@ -267,7 +275,7 @@ pub(super) fn printf(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         write(row, argument(row, format, next)?, &spec, format, out)?;
         next += 1;
     }
-    out.text(rest);
+    out.copy(rest.as_bytes())?;
     Ok(true)
 }
 
@@ -286,7 +294,7 @@ pub(super) fn format(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut rest = format;
     let mut next = 1;
     while let Some(at) = rest.find(['{', '}']) {
-        out.text(&rest[..at]);
+        out.copy(&rest.as_bytes()[..at])?;
         let brace = rest.as_bytes()[at];
         rest = &rest[at + 1..];
         if rest.as_bytes().first() == Some(&brace) {
@@ -312,7 +320,7 @@ pub(super) fn format(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         rest = rest.strip_prefix('}').ok_or_else(|| invalid(format, "a } is missing"))?;
         write(row, argument(row, format, i)?, &spec, format, out)?;
     }
-    out.text(rest);
+    out.copy(rest.as_bytes())?;
     Ok(true)
 }
 
@@ -376,7 +384,7 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut rest = format;
     let mut next = 1;
     while let Some(at) = rest.find('%') {
-        out.text(&rest[..at]);
+        out.copy(&rest.as_bytes()[..at])?;
         rest = &rest[at + 1..];
         if let Some(after) = rest.strip_prefix('%') {
             out.char('%');
@@ -417,18 +425,17 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         }
         let mut piece = Vec::new();
         {
-            let mut charge = None;
-            let mut written =
-                Writer { buffer: &mut piece, meter: &mut *out.meter, charge: &mut charge, asked: 0 };
+            let mut written = out.beside(&mut piece);
             match (kind, row.is_null(i)) {
                 ('s', true) => {}
                 ('L', true) => written.text("NULL"),
                 ('I', true) => return Err(invalid(format, "a NULL is no name")),
                 (kind, false) => {
+                    let _copies = copies(row, i)?;
                     let text = row.shown(i);
                     match kind {
-                        's' => written.text(&text),
-                        'I' => quote_ident(&text, &mut written),
+                        's' => written.copy(text.as_bytes())?,
+                        'I' => quote_ident(&text, &mut written)?,
                         'L' => {
                             quote(&text, &mut written)?;
                         }
@@ -439,16 +446,16 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
             }
         }
         let text = String::from_utf8(piece).map_err(|_| Error::internal("text is not UTF-8"))?;
-        let missing = width.saturating_sub(text.chars().count());
-        out.room(out.len() + text.len() + missing)?;
+        let missing = width.saturating_sub(characters::count(&text)?);
+        out.more(text.len() + missing)?;
         if !left {
             (0..missing).for_each(|_| out.char(' '));
         }
-        out.text(&text);
+        out.copy(text.as_bytes())?;
         if left {
             (0..missing).for_each(|_| out.char(' '));
         }
     }
-    out.text(rest);
+    out.copy(rest.as_bytes())?;
     Ok(true)
 }

@@ -1,8 +1,8 @@
 //! Similarity of texts.
 
 use crate::functions::definition::{Definition, Kernel, Row, define, takes};
-use entasis_vector::statement;
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::statement::{Growth, Looks, STEP, pieces, reserve};
+use entasis_vector::{DataType, Error, Result, characters};
 use std::collections::{HashMap, HashSet};
 
 const TEXT: DataType = DataType::Varchar;
@@ -39,10 +39,14 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             BIGINT,
             Kernel::Whole(|row| {
                 let (a, b) = (row.text(0), row.text(1));
-                if a.chars().count() != b.chars().count() || a.is_empty() {
+                if characters::count(a)? != characters::count(b)? || a.is_empty() {
                     return Err(Error::input("hamming takes two texts of one length above zero"));
                 }
-                Ok(Some(a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() as i64))
+                let (mut differ, mut others) = (0, b.chars());
+                for piece in pieces(a) {
+                    differ += piece?.chars().zip(&mut others).filter(|(a, b)| a != b).count() as i64;
+                }
+                Ok(Some(differ))
             }),
         )],
         &[("hamming('duck', 'luck')", "1")],
@@ -56,8 +60,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             &[TEXT, TEXT],
             DOUBLE,
             Kernel::Float(|row| {
-                let (a, b): (HashSet<char>, HashSet<char>) =
-                    (row.text(0).chars().collect(), row.text(1).chars().collect());
+                let set = |i: usize| -> Result<HashSet<char>> {
+                    let mut set = HashSet::new();
+                    pieces(row.text(i)).try_for_each(|piece| piece.map(|piece| set.extend(piece.chars())))?;
+                    Ok(set)
+                };
+                let (a, b) = (set(0)?, set(1)?);
                 if a.is_empty() || b.is_empty() {
                     return Err(Error::input("jaccard takes two texts that are not empty"));
                 }
@@ -95,41 +103,56 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
 
 /// The edit distance of two texts, row by row of the matrix.
 fn edits(row: &Row<'_>) -> Result<Option<i64>> {
-    let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
+    let mut growth = Growth::default();
+    let (a, b) = (characters_of(row.text(0), &mut growth)?, characters_of(row.text(1), &mut growth)?);
+    growth.add(2 * size_of::<usize>() * b.len())?;
     let mut last: Vec<usize> = (0..=b.len()).collect();
+    let mut looks = Looks::default();
     for (i, x) in a.iter().enumerate() {
-        if i % 64 == 0 {
-            statement::check()?;
-        }
         let mut line = Vec::with_capacity(b.len() + 1);
         line.push(i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let change = last[j] + usize::from(x != y);
-            line.push(change.min(last[j + 1] + 1).min(line[j] + 1));
+        for (part, y) in b.chunks(STEP).zip((0..).step_by(STEP)) {
+            for (j, y) in (y..).zip(part) {
+                let change = last[j] + usize::from(x != y);
+                line.push(change.min(last[j + 1] + 1).min(line[j] + 1));
+            }
+            looks.after(part.len())?;
         }
         last = line;
     }
     Ok(Some(last[b.len()] as i64))
 }
 
+/// The characters of a text.
+fn characters_of(text: &str, growth: &mut Growth) -> Result<Vec<char>> {
+    let mut characters = Vec::new();
+    for piece in pieces(text) {
+        let piece = piece?;
+        growth.add(size_of::<char>() * piece.len())?;
+        characters.extend(piece.chars());
+    }
+    Ok(characters)
+}
+
 /// The edit distance in which neighbours may change places as one edit, also if more is edited between them
 /// (Damerau and Levenshtein; Lowrance and Wagner 1975). The whole matrix is kept: a swap refers to the rows
 /// and columns at which the two characters were last seen in the other text.
 fn swaps(row: &Row<'_>) -> Result<Option<i64>> {
-    let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
+    let mut growth = Growth::default();
+    let (a, b) = (characters_of(row.text(0), &mut growth)?, characters_of(row.text(1), &mut growth)?);
     let (rows, width) = (a.len() + 2, b.len() + 2);
     let cells = rows.checked_mul(width).filter(|cells| *cells <= LARGEST_MATRIX);
     let cells = cells.ok_or_else(|| Error::input("damerau_levenshtein: the texts are too long"))?;
     // With a row and a column before the first ones, which no shortest way takes.
     let never = (a.len() + b.len()) as u32;
+    let _memory = reserve(cells * size_of::<u32>())?;
     let mut costs = vec![never; cells];
     (1..rows).for_each(|i| costs[i * width + 1] = i as u32 - 1);
     (1..width).for_each(|j| costs[width + j] = j as u32 - 1);
     let mut last_row: HashMap<char, usize> = HashMap::new();
+    let mut looks = Looks::default();
     for (i, x) in (1..).zip(&a) {
-        if i % 64 == 0 {
-            statement::check()?;
-        }
+        looks.after(8 * b.len())?;
         let mut last_column = 0;
         for (j, y) in (1..).zip(&b) {
             let (row, column) = (last_row.get(y).copied().unwrap_or(0), last_column);
@@ -149,19 +172,20 @@ fn swaps(row: &Row<'_>) -> Result<Option<i64>> {
 }
 
 fn jaro(row: &Row<'_>) -> Result<f64> {
-    let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
+    let mut growth = Growth::default();
+    let (a, b) = (characters_of(row.text(0), &mut growth)?, characters_of(row.text(1), &mut growth)?);
     if a.is_empty() || b.is_empty() {
         return Ok(0.0);
     }
     let reach = (a.len().max(b.len()) / 2).saturating_sub(1);
     let mut taken = vec![false; b.len()];
     let mut matched = Vec::new();
+    let mut looks = Looks::default();
     for (i, x) in a.iter().enumerate() {
-        if i % 64 == 0 {
-            statement::check()?;
-        }
         let range = i.saturating_sub(reach)..(i + reach + 1).min(b.len());
-        if let Some(j) = range.clone().find(|&j| !taken[j] && b[j] == *x) {
+        let found = range.clone().find(|&j| !taken[j] && b[j] == *x);
+        looks.after(1 + found.unwrap_or(range.end).saturating_sub(range.start))?;
+        if let Some(j) = found {
             taken[j] = true;
             matched.push(*x);
         }

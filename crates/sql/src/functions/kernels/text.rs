@@ -1,10 +1,12 @@
 //! Functions of text. Positions and lengths count characters, from 1.
 
 use crate::functions::definition::{
-    Body, Definition, Kernel, Overload, Row, Signature, Writer, define, elsewhere, takes,
+    Body, Definition, Kernel, Overload, Row, Signature, Writer, define, elsewhere, nth, takes,
 };
+use entasis_vector::expr::pattern::Finder;
+use entasis_vector::statement::{Looks, STEP, pieces};
 use entasis_vector::value::nested;
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{DataType, Error, Result, characters};
 use std::collections::HashMap;
 
 const TEXT: DataType = DataType::Varchar;
@@ -59,7 +61,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             TEXT,
             Kernel::Text(|row, out| {
                 let (text, n) = (row.text(0), row.whole(1));
-                out.text(&text[..cut(text, n)]);
+                out.copy(&text.as_bytes()[..cut(text, n)?])?;
                 Ok(true)
             }),
         )],
@@ -79,9 +81,9 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 let skip = if n < 0 {
                     n.saturating_neg()
                 } else {
-                    (text.chars().count() as i64).saturating_sub(n).max(0)
+                    (characters::count(text)? as i64).saturating_sub(n).max(0)
                 };
-                out.text(&text[cut(text, skip)..]);
+                out.copy(&text.as_bytes()[cut(text, skip)?..])?;
                 Ok(true)
             }),
         )],
@@ -244,7 +246,15 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             &[TEXT],
             TEXT,
             Kernel::Text(|row, out| {
-                row.text(0).chars().rev().for_each(|c| out.char(c));
+                let text = row.text(0);
+                out.more(text.len())?;
+                let mut left = text.chars();
+                // About a megabyte between two looks.
+                while !left.as_str().is_empty() {
+                    let before = left.as_str().len();
+                    left.by_ref().rev().take(STEP).for_each(|c| out.char(c));
+                    out.read(before - left.as_str().len())?;
+                }
                 Ok(true)
             }),
         )],
@@ -261,19 +271,15 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 BIGINT,
                 Kernel::Whole(|row| {
                     let (text, part) = (row.text(0), row.text(1));
-                    Ok(Some(text.find(part).map_or(0, |at| text[..at].chars().count() as i64 + 1)))
+                    let Some(at) = first_place(row.bytes(0), part.as_bytes())? else { return Ok(Some(0)) };
+                    Ok(Some(characters::count(&text[..at])? as i64 + 1))
                 }),
             ),
             takes(
                 &[BLOB, BLOB],
                 BIGINT,
                 Kernel::Whole(|row| {
-                    let (bytes, part) = (row.bytes(0), row.bytes(1));
-                    let place = if part.is_empty() {
-                        Some(0)
-                    } else {
-                        bytes.windows(part.len()).position(|w| w == part)
-                    };
+                    let place = first_place(row.bytes(0), row.bytes(1))?;
                     Ok(Some(place.map_or(0, |at| at as i64 + 1)))
                 }),
             ),
@@ -361,9 +367,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             &[TEXT, TEXT],
             BIGINT,
             Kernel::Whole(|row| {
-                Ok(Some(
-                    row.text(1).split(',').position(|item| item == row.text(0)).map_or(0, |at| at as i64 + 1),
-                ))
+                for (place, item) in (1..).zip(split_at(row.text(1), ",")) {
+                    if item? == row.text(0) {
+                        return Ok(Some(place));
+                    }
+                }
+                Ok(Some(0))
             }),
         )],
         &[("find_in_set('b', 'a,b,c')", "2")],
@@ -392,7 +401,7 @@ fn part_of_bytes(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         _ => start.saturating_add(row.whole(2)),
     };
     let place = |at: i64| usize::try_from(at.saturating_sub(1)).map_or(0, |at| at.min(bytes.len()));
-    out.bytes(&bytes[place(start)..place(end).max(place(start))]);
+    out.copy(&bytes[place(start)..place(end).max(place(start))])?;
     Ok(true)
 }
 
@@ -401,7 +410,7 @@ fn first_match(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let Some(groups) = regex.captures(row.text(0)) else { return Ok(false) };
     // If there is a group, its match, or NULL if it did not participate.
     let found = groups.get(usize::from(groups.len() > 1));
-    Ok(found.map(|m| out.text(m.as_str())).is_some())
+    found.map_or(Ok(false), |m| out.copy(m.as_str().as_bytes()).map(|()| true))
 }
 
 fn first_character(text: &str) -> Option<i64> {
@@ -409,52 +418,91 @@ fn first_character(text: &str) -> Option<i64> {
 }
 
 /// The byte after the first `n` characters; if `n` is negative, after all but the last `-n`.
-fn cut(text: &str, n: i64) -> usize {
-    let n = if n < 0 { (text.chars().count() as i64).saturating_add(n) } else { n };
-    match usize::try_from(n) {
-        Err(_) => 0,
-        Ok(n) if n >= text.len() => text.len(),
-        Ok(n) => text.char_indices().nth(n).map_or(text.len(), |(at, _)| at),
-    }
+fn cut(text: &str, n: i64) -> Result<usize> {
+    let n = if n < 0 { (characters::count(text)? as i64).saturating_add(n) } else { n };
+    usize::try_from(n).map_or(Ok(0), |n| characters::place(text, n))
+}
+
+/// Where a part, which may be empty, first occurs.
+fn first_place(bytes: &[u8], part: &[u8]) -> Result<Option<usize>> {
+    if part.is_empty() { Ok(Some(0)) } else { Finder::new(part).find(bytes) }
+}
+
+/// The parts of a text between separators, which are not empty, with looks for an interrupt: an error is the
+/// last item.
+pub(super) fn split_at<'a>(text: &'a str, separator: &'a str) -> impl Iterator<Item = Result<&'a str>> {
+    let finder = Finder::new(separator.as_bytes());
+    let (mut rest, mut looks) = (Some(text), Looks::default());
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let part = match finder.find(text.as_bytes()) {
+            Ok(Some(at)) => {
+                rest = Some(&text[at + separator.len()..]);
+                &text[..at]
+            }
+            Ok(None) => text,
+            Err(error) => return Some(Err(error)),
+        };
+        let looked = looks.after(part.len() + separator.len());
+        if looked.is_err() {
+            rest = None;
+        }
+        Some(looked.map(|()| part))
+    })
 }
 
 fn initcap(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut inside = false;
-    for c in row.text(0).chars() {
+    out.each(row.text(0), |c, out| {
         match inside {
             true => c.to_lowercase().for_each(|c| out.char(c)),
             false => c.to_uppercase().for_each(|c| out.char(c)),
         }
         inside = c.is_alphanumeric();
-    }
+    })?;
     Ok(true)
 }
 
 fn pad(row: &Row<'_>, out: &mut Writer<'_>, fill: &str, left: bool) -> Result<bool> {
     let (text, n) = (row.text(0), row.whole(1).max(0));
-    let length = text.chars().count() as i64;
+    let length = characters::count(text)? as i64;
     if n <= length || fill.is_empty() {
-        out.text(&text[..cut(text, n)]);
+        out.copy(&text.as_bytes()[..cut(text, n)?])?;
         return Ok(true);
     }
     let missing = n - length;
-    let characters = fill.chars().count() as i64;
-    let (times, rest) = (missing / characters, &fill[..cut(fill, missing % characters)]);
+    let characters = characters::count(fill)? as i64;
+    let (times, rest) = (missing / characters, &fill[..cut(fill, missing % characters)?]);
     if !left {
-        out.text(text);
+        out.copy(text.as_bytes())?;
     }
     out.repeat(fill.as_bytes(), usize::try_from(times).unwrap_or(usize::MAX))?;
     out.text(rest);
     if left {
-        out.text(text);
+        out.copy(text.as_bytes())?;
     }
     Ok(true)
 }
 
 fn trim(text: &str, out: &mut Writer<'_>, characters: &str, start: bool, end: bool) -> Result<bool> {
-    let gone = |c: char| characters.contains(c);
-    let text = if start { text.trim_start_matches(gone) } else { text };
-    out.text(if end { text.trim_end_matches(gone) } else { text });
+    let (gone, mut text) = (|c: char| characters.contains(c), text);
+    // As long as a whole piece is gone there may be more.
+    let (mut more_before, mut more_behind) = (start, end);
+    while more_before {
+        let piece = &text[..text.floor_char_boundary(STEP)];
+        let kept = piece.trim_start_matches(gone);
+        text = &text[piece.len() - kept.len()..];
+        more_before = kept.is_empty() && !text.is_empty();
+        out.read(piece.len())?;
+    }
+    while more_behind {
+        let piece = &text[text.ceil_char_boundary(text.len().saturating_sub(STEP))..];
+        let kept = piece.trim_end_matches(gone);
+        text = &text[..text.len() - (piece.len() - kept.len())];
+        more_behind = kept.is_empty() && !text.is_empty();
+        out.read(piece.len())?;
+    }
+    out.copy(text.as_bytes())?;
     Ok(true)
 }
 
@@ -464,27 +512,26 @@ fn trim_bytes(row: &Row<'_>, out: &mut Writer<'_>, start: bool, end: bool) -> Re
         if !gone.contains(first) {
             break;
         }
+        out.read(1)?;
         bytes = rest;
     }
     while let ([rest @ .., last], true) = (bytes, end) {
         if !gone.contains(last) {
             break;
         }
+        out.read(1)?;
         bytes = rest;
     }
-    out.bytes(bytes);
+    out.copy(bytes)?;
     Ok(true)
 }
 
 /// Writes an argument of any type.
 pub(super) fn display(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<()> {
-    if row.ty(i).is_string() && (row.ty(i) == TEXT || row.result == BLOB) {
-        out.room(out.len() + row.bytes(i).len())?;
-        out.bytes(row.bytes(i));
-        return Ok(());
+    match row.ty(i) {
+        BLOB if row.result == BLOB => out.copy(row.bytes(i)),
+        _ => row.show(i, out),
     }
-    out.text(&row.shown(i));
-    Ok(())
 }
 
 fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -501,8 +548,7 @@ fn concat_ws(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut first = true;
     for i in (1..row.len()).filter(|i| !row.is_null(*i)) {
         if !std::mem::take(&mut first) {
-            out.room(out.len() + row.bytes(0).len())?;
-            out.text(row.text(0));
+            out.copy(row.bytes(0))?;
         }
         display(row, i, out)?;
     }
@@ -525,20 +571,17 @@ fn repeat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 fn replace(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let (text, part, by) = (row.text(0), row.text(1), row.text(2));
     if part.is_empty() {
-        out.text(text);
+        out.copy(text.as_bytes())?;
         return Ok(true);
     }
-    if by.len() > part.len() {
-        let places = text.matches(part).count();
-        out.room((text.len() - places * part.len()).saturating_add(places.saturating_mul(by.len())))?;
-    }
     let mut first = true;
-    for piece in text.split(part) {
+    for piece in split_at(text, part) {
+        let piece = piece?;
+        out.more(by.len() + piece.len())?;
         if !std::mem::take(&mut first) {
-            out.text(by);
+            out.copy(by.as_bytes())?;
         }
-        out.text(piece);
-        out.wrote(by.len() + piece.len())?;
+        out.copy(piece.as_bytes())?;
     }
     Ok(true)
 }
@@ -546,29 +589,29 @@ fn replace(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 fn translate(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut to = row.text(2).chars();
     let mut places: HashMap<char, Option<char>> = HashMap::new();
-    for from in row.text(1).chars() {
-        let by = to.next();
-        places.entry(from).or_insert(by);
-    }
-    for c in row.text(0).chars() {
-        match places.get(&c) {
-            None => out.char(c),
-            Some(Some(by)) => out.char(*by),
-            Some(None) => {}
+    for piece in pieces(row.text(1)) {
+        for from in piece?.chars() {
+            let by = to.next();
+            places.entry(from).or_insert(by);
         }
     }
+    out.each(row.text(0), |c, out| match places.get(&c) {
+        None => out.char(c),
+        Some(Some(by)) => out.char(*by),
+        Some(None) => {}
+    })?;
     Ok(true)
 }
 
 fn overlay(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let (text, part, start) = (row.text(0), row.text(1), row.whole(2));
-    let count = if row.len() > 3 { row.whole(3) } else { part.chars().count() as i64 };
+    let count = if row.len() > 3 { row.whole(3) } else { characters::count(part)? as i64 };
     if start <= 0 {
         return Err(Error::input("overlay: negative substring length not allowed"));
     }
-    out.text(&text[..cut(text, start - 1)]);
-    out.text(part);
-    out.text(&text[cut(text, (start - 1).saturating_add(count).max(0))..]);
+    out.copy(&text.as_bytes()[..cut(text, start - 1)?])?;
+    out.copy(part.as_bytes())?;
+    out.copy(&text.as_bytes()[cut(text, (start - 1).saturating_add(count).max(0))?..])?;
     Ok(true)
 }
 
@@ -579,9 +622,9 @@ fn overlay_bytes(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         return Err(Error::input("overlay: negative substring length not allowed"));
     }
     let place = |at: i64| usize::try_from(at).map_or(0, |at| at.min(bytes.len()));
-    out.bytes(&bytes[..place(start - 1)]);
-    out.bytes(part);
-    out.bytes(&bytes[place((start - 1).saturating_add(count))..]);
+    out.copy(&bytes[..place(start - 1)])?;
+    out.copy(part)?;
+    out.copy(&bytes[place((start - 1).saturating_add(count))..])?;
     Ok(true)
 }
 
@@ -591,10 +634,10 @@ fn split_part(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let part = match n {
         0 => return Err(Error::input("split_part: the part number must not be zero")),
         _ if separator.is_empty() => (place == 1).then_some(text),
-        n if n > 0 => text.split(separator).nth(place - 1),
-        _ => text.rsplit(separator).nth(place - 1),
+        n if n > 0 => nth(split_at(text, separator), place - 1).transpose()?,
+        _ => nth(with_looks(text.rsplit(separator)), place - 1).transpose()?,
     };
-    out.text(part.unwrap_or(""));
+    out.copy(part.unwrap_or("").as_bytes())?;
     Ok(true)
 }
 
@@ -604,11 +647,19 @@ fn substring_index(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     if n == 0 || separator.is_empty() {
         return Ok(true);
     }
-    out.text(match n > 0 {
-        true => text.match_indices(separator).nth(place - 1).map_or(text, |(at, _)| &text[..at]),
-        false => {
-            text.rmatch_indices(separator).nth(place - 1).map_or(text, |(at, part)| &text[at + part.len()..])
-        }
-    });
+    // The parts that are taken, and the separators between them.
+    let taken = |part: Result<&str>| part.map(|part| part.len() + separator.len());
+    let bytes: usize = match n > 0 {
+        true => split_at(text, separator).take(place).map(taken).sum::<Result<_>>()?,
+        false => with_looks(text.rsplit(separator)).take(place).map(taken).sum::<Result<_>>()?,
+    };
+    let bytes = bytes - separator.len();
+    out.copy(if n > 0 { &text.as_bytes()[..bytes] } else { &text.as_bytes()[text.len() - bytes..] })?;
     Ok(true)
+}
+
+/// The parts of a text, with looks after each megabyte of them.
+fn with_looks<'a>(parts: impl Iterator<Item = &'a str>) -> impl Iterator<Item = Result<&'a str>> {
+    let mut looks = Looks::default();
+    parts.map(move |part| looks.after(part.len() + 1).map(|()| part))
 }

@@ -61,14 +61,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "text",
         "VARCHAR",
         "as a name, in quotes where it needs them",
-        &[takes(
-            &[TEXT],
-            TEXT,
-            Kernel::Text(|row, out| {
-                quote_ident(row.text(0), out);
-                Ok(true)
-            }),
-        )],
+        &[takes(&[TEXT], TEXT, Kernel::Text(|row, out| quote_ident(row.text(0), out).map(|()| true)))],
         &[("quote_ident('a b')", "\"a b\""), ("quote_ident('ab')", "ab")],
     ),
     define(
@@ -151,7 +144,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             TEXT,
             Kernel::Text(|row, out| {
                 let path = row.text(0);
-                out.text(path.split_once(['/', '\\']).map_or("", |(first, _)| first));
+                out.copy(path.split_once(['/', '\\']).map_or("", |(first, _)| first).as_bytes())?;
                 Ok(true)
             }),
         )],
@@ -167,7 +160,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             TEXT,
             Kernel::Text(|row, out| {
                 let path = row.text(0);
-                out.text(path.rsplit_once(['/', '\\']).map_or("", |(before, _)| before));
+                out.copy(path.rsplit_once(['/', '\\']).map_or("", |(before, _)| before).as_bytes())?;
                 Ok(true)
             }),
         )],
@@ -199,30 +192,31 @@ pub(super) fn quote(text: &str, out: &mut Writer<'_>) -> Result<bool> {
         out.text("E");
     }
     out.char('\'');
-    for c in text.chars() {
+    out.each(text, |c, out| {
         if c == '\'' || (escaped && c == '\\') {
             out.char(c);
         }
         out.char(c);
-    }
+    })?;
     out.char('\'');
     Ok(true)
 }
 
 /// Writes a name, in quotes if it needs them.
-pub(super) fn quote_ident(text: &str, out: &mut Writer<'_>) {
-    let plain = text.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
+pub(super) fn quote_ident(text: &str, out: &mut Writer<'_>) -> Result<()> {
+    let plain = text.bytes().all(|b| b == b'_' || b.is_ascii_lowercase() || b.is_ascii_digit());
     if plain && text.starts_with(|c: char| !c.is_ascii_digit()) {
-        return out.text(text);
+        return out.copy(text.as_bytes());
     }
     out.char('"');
-    for c in text.chars() {
+    out.each(text, |c, out| {
         if c == '"' {
             out.char(c);
         }
         out.char(c);
-    }
+    })?;
     out.char('"');
+    Ok(())
 }
 
 fn size(bytes: i64, out: &mut Writer<'_>, step: u64, units: &[&str]) -> Result<bool> {
@@ -267,48 +261,51 @@ fn bar(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 }
 
 fn url_encode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    for &byte in row.bytes(0) {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.char(byte.into()),
-            _ => {
-                out.char('%');
-                hex_digits(&[byte], out, true);
+    out.each_part(row.bytes(0), 1, |bytes, out| {
+        for &byte in bytes {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.char(byte.into()),
+                _ => {
+                    out.char('%');
+                    hex_digits(&[byte], out, true)?;
+                }
             }
         }
-    }
+        Ok(())
+    })?;
     Ok(true)
 }
 
 fn url_decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let text = row.bytes(0);
-    let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < text.len() {
+        out.room(at + 1)?;
         let coded = (text[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
         let code = coded
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|d| u8::from_str_radix(d, 16).ok());
         match code {
             Some(byte) => {
-                bytes.push(byte);
+                out.bytes(&[byte]);
                 at += 3;
             }
             None => {
-                bytes.push(text[at]);
+                out.bytes(&text[at..=at]);
                 at += 1;
             }
         }
     }
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => out.text(text),
-        Err(_) => return Err(Error::input("url_decode: the bytes are not valid UTF-8")),
+    match std::str::from_utf8(out.buffer) {
+        Ok(_) => Ok(true),
+        Err(_) => Err(Error::input("url_decode: the bytes are not valid UTF-8")),
     }
-    Ok(true)
 }
 
 fn file_name(row: &Row<'_>, out: &mut Writer<'_>, bare: bool) -> Result<bool> {
     let path = row.text(0);
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    out.text(if bare { name.rsplit_once('.').map_or(name, |(stem, _)| stem) } else { name });
+    let name = if bare { name.rsplit_once('.').map_or(name, |(stem, _)| stem) } else { name };
+    out.copy(name.as_bytes())?;
     Ok(true)
 }

@@ -5,8 +5,10 @@ pub(crate) mod session;
 
 use super::by_value::{call, integer};
 use crate::environment::{MICROS_PER_SECOND, TimeZone};
+use entasis_engine::plan::bad_offset;
 use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, truncate};
 use entasis_vector::expr::{DatePart, Expr};
+use entasis_vector::types::INFINITE_TIMESTAMP;
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 
 /// In UTC, the two are the same number. They remain calls until [`same_number`], because a cast would be
@@ -141,27 +143,47 @@ pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
     })
 }
 
-/// A TIMESTAMPTZ plus an INTERVAL, or minus it: first months and days by the calendar in `zone`, where days
-/// may have 23 or 25 hours; then the time.
+/// A TIMESTAMPTZ plus an INTERVAL, or minus it.
 pub(crate) fn shifted(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> Expr {
     let ty = DataType::TimestampTz;
     let name = if back { "minus" } else { "plus" };
     call(format!("{name} in {zone}"), vec![instant, span], ty, move |args| {
-        let (instant, Value::Interval(span)) = (integer(&args[0])?, &args[1]) else {
-            return Err(Error::internal("an INTERVAL is expected"));
-        };
-        let span = if back { negate_interval(*span) } else { Some(*span) };
-        let sum = || {
-            let span = span?;
-            let by_calendar = Interval { micros: 0, ..span };
-            let moved = match (span.months, span.days) {
-                (0, 0) => instant,
-                _ => zone.instant(add_interval(zone.local(instant)?, by_calendar)?)?,
-            };
-            add_interval(moved, Interval { months: 0, days: 0, micros: span.micros })
-        };
-        moment(sum(), ty)
+        let (instant, span) = (integer(&args[0])?, interval(&args[1])?);
+        moment(moved(zone, instant, span, back), ty)
     })
+}
+
+/// The limit of a frame by value: a TIMESTAMPTZ plus the INTERVAL that is its offset, or minus it; infinity
+/// beyond the range. Fails if the offset is negative.
+pub(crate) fn limit(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> Expr {
+    let name = if back { "limit before in" } else { "limit after in" };
+    call(format!("{name} {zone}"), vec![instant, span], DataType::TimestampTz, move |args| {
+        let (instant, span) = (integer(&args[0])?, interval(&args[1])?);
+        if span.estimate() < 0 {
+            return Err(bad_offset());
+        }
+        let beyond = if back { -INFINITE_TIMESTAMP } else { INFINITE_TIMESTAMP };
+        Ok(Value::Integer(moved(zone, instant, span, back).unwrap_or(beyond).into()))
+    })
+}
+
+fn interval(value: &Value) -> Result<Interval> {
+    match value {
+        Value::Interval(span) => Ok(*span),
+        other => Err(Error::internal(format!("{other:?} where an INTERVAL is expected"))),
+    }
+}
+
+/// An instant plus an interval, or minus it: first months and days by the calendar in `zone`, where days may
+/// have 23 or 25 hours; then the time. `None` outside the range of timestamps.
+fn moved(zone: TimeZone, instant: i64, span: Interval, back: bool) -> Option<i64> {
+    let span = if back { negate_interval(span)? } else { span };
+    let by_calendar = Interval { micros: 0, ..span };
+    let moved = match (span.months, span.days) {
+        (0, 0) => instant,
+        _ => zone.instant(add_interval(zone.local(instant)?, by_calendar)?)?,
+    };
+    add_interval(moved, Interval { months: 0, days: 0, micros: span.micros })
 }
 
 /// Seconds by which local time in `zone` is ahead of UTC at a TIMESTAMPTZ, in units of `unit` seconds, modulo

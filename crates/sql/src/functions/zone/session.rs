@@ -3,14 +3,15 @@
 //! The binder and the kernels treat a TIMESTAMPTZ as UTC. Here every expression whose result depends on the
 //! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP,
 //! DATE, TIME or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings of its
-//! days; and additions of INTERVALs. In UTC only text is affected, as it may name a zone. Functions of the
-//! catalog get the zone when they are called ([`crate::functions::catalog::call`]).
+//! days; additions of INTERVALs; and frames by value that count days or months. In UTC only text is affected,
+//! as it may name a zone. Functions of the catalog get the zone when they are called
+//! ([`crate::functions::catalog::call`]).
 
-use super::{converted, instant, local, midnight, read, same_number, shifted, truncated, write};
+use super::{converted, instant, limit, local, midnight, read, same_number, shifted, truncated, write};
 use crate::environment::TimeZone;
-use entasis_engine::plan::Plan;
-use entasis_vector::DataType;
+use entasis_engine::plan::{Bound, FrameUnits, Node, Plan, WindowCall};
 use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
+use entasis_vector::{DataType, Interval, Value};
 
 /// Applies `zone` to a plan.
 pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
@@ -18,6 +19,44 @@ pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
         let taken = std::mem::replace(expr, Expr::boolean(false));
         *expr = in_zone(taken, zone);
     });
+    if !zone.is_utc() {
+        move_frames(&mut plan.root, zone);
+    }
+}
+
+/// Days and months from a TIMESTAMPTZ to the bounds of its frame pass by the calendar in `zone`: such a bound
+/// gets the limit that its offset leads to in place of the offset.
+fn move_frames(node: &mut Node, zone: TimeZone) {
+    if let Node::Window(window) = node
+        && let [key] = &window.order[..]
+        && key.expr.ty() == DataType::TimestampTz
+    {
+        for (_, WindowCall { frame, .. }) in &mut window.calls {
+            let is_by_calendar = |bound: &Bound| bound.offset().is_some_and(passes_days);
+            if frame.units == FrameUnits::Range && [&frame.start, &frame.end].into_iter().any(is_by_calendar)
+            {
+                for bound in [&mut frame.start, &mut frame.end] {
+                    let (offset, forward) = match bound {
+                        Bound::Preceding(offset) => (offset, false),
+                        Bound::Following(offset) => (offset, true),
+                        _ => continue,
+                    };
+                    let span = std::mem::replace(offset, Expr::boolean(false));
+                    *offset = limit(zone, key.expr.clone(), span, forward == key.descending);
+                }
+            }
+        }
+    }
+    node.children_mut().into_iter().for_each(|child| move_frames(child, zone));
+}
+
+/// True for an INTERVAL that may have days or months.
+fn passes_days(offset: &Expr) -> bool {
+    let is_time = |value: &Value| matches!(value, Value::Interval(Interval { months: 0, days: 0, .. }));
+    match offset {
+        Expr::Literal { value, .. } if is_time(value) => false,
+        other => other.ty() == DataType::Interval,
+    }
 }
 
 /// The expression with the session's zone applied.

@@ -31,6 +31,17 @@ pub enum Key {
     Bytes(Arc<[u8]>),
 }
 
+impl Key {
+    /// Bytes of memory besides the key itself.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Key::Word(_) => 0,
+            // And two counters.
+            Key::Bytes(bytes) => bytes.len() + 2 * size_of::<usize>(),
+        }
+    }
+}
+
 /// The columns that a table is laid out by.
 #[derive(Debug, Clone)]
 pub(crate) struct LayoutKey {
