@@ -2,7 +2,8 @@
 //!
 //! A statement ends with a semicolon or at the end of the text. A dot command is a line of its own that
 //! starts with a dot where a statement could start. Each piece has the number of the line on which it starts,
-//! for error messages.
+//! for error messages. A comment that is not closed is a piece, too, so that it is an error and what it hides
+//! is not forgotten.
 
 use crate::lex::{Kind, tokens, tokens_from};
 
@@ -20,7 +21,7 @@ pub enum Piece<'a> {
     Command(&'a str),
 }
 
-/// The pieces of `source`, in order. Text of only blanks and comments is not a piece.
+/// The pieces of `source`, in order. Text of only blanks and closed comments is not a piece.
 pub fn pieces(source: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut rest, mut line) = (before(source), 1);
@@ -55,7 +56,7 @@ fn next<'a>(source: &'a str, from: usize, line: usize, pieces: &mut Vec<Piece<'a
         let text = token.text(source);
         let at = token.range.start;
         match start {
-            None if token.is_blank() || text == ";" => {}
+            None if token.is_blank() && !token.open || text == ";" => {}
             None if text.starts_with('.') => {
                 let end = source[at..].find('\n').map_or(source.len(), |n| at + n);
                 pieces.push(Piece::Command(source[at + 1..end].trim().trim_end_matches(';').trim_end()));
@@ -117,6 +118,19 @@ mod tests {
             ]
         );
         assert_eq!(pieces(" ; -- nothing\n/* at all */"), []);
+    }
+
+    #[test]
+    fn what_is_not_closed_is_a_piece() {
+        for open in ["/* open", "/*", "/* /* */ select 2;\n.mode csv", "'open", "\"open ;", "$tag$ open; $$"]
+        {
+            let piece = |line| Piece::Statement { sql: open, line };
+            assert_eq!(pieces(open), [piece(1)]);
+            assert_eq!(pieces(&format!("-- first\n {open}")), [piece(2)]);
+            let select = Piece::Statement { sql: "select 1", line: 1 };
+            assert_eq!(pieces(&format!("select 1;\n\n{open}\n")), [select, piece(3)]);
+            assert_eq!(pieces(&format!(".mode csv\n{open}\n")), [Piece::Command("mode csv"), piece(2)]);
+        }
     }
 
     #[test]

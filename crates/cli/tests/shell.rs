@@ -309,3 +309,106 @@ fn all_statements_of_a_paste_run() {
         assert!(text.contains(&result), "{result} is missing: {text}");
     }
 }
+
+#[test]
+fn what_is_not_closed_is_an_error_at_its_beginning() {
+    for (open, says) in [
+        ("/* open\nmore", "a comment has no closing */"),
+        ("/* /* open */\nmore", "a comment has no closing */"),
+        ("'open\nmore", "a text literal has no closing quote"),
+        ("E'open\nmore", "a text literal has no closing quote"),
+        ("$$open\nmore", "a text literal has no closing dollar sign"),
+        ("$tag$open$$\nmore", "a text literal has no closing dollar sign"),
+        ("\"open\nmore", "'\"'"),
+    ] {
+        // After nothing, after a statement, and within one.
+        for (before, row) in
+            [("", 1), (" SELECT 1;\n\n", 3), ("SELECT 1;\nSELECT 2,\n  ", 3), (".mode csv\n", 2)]
+        {
+            let sql = format!("{before}{open}");
+            let line = sql.lines().nth(row - 1).unwrap();
+            let column = line.find(open.lines().next().unwrap()).unwrap();
+            let place =
+                format!("LINE {row}: {line}\n{}^", " ".repeat(format!("LINE {row}: ").len() + column));
+            for output in [run(&["-c", &sql]), run_with_input(&[], &sql)] {
+                assert_eq!(output.status.code(), Some(1), "{sql}");
+                let text = stderr(&output);
+                assert!(text.contains(says) && text.contains(&place), "{sql}\n{text}");
+            }
+        }
+    }
+    for closed in ["/* closed */", "/* /* closed */ */ -- more", "SELECT '/*'", ";-- /*"] {
+        assert!(run(&["-c", closed]).status.success(), "{closed}");
+    }
+}
+
+/// The files of a directory with their contents.
+#[cfg(unix)]
+fn files(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let mut files: Vec<(String, Vec<u8>)> = entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Files cannot become longer than a limit, which is to the database what a full disk is.
+#[cfg(unix)]
+#[test]
+fn an_opening_that_fails_leaves_the_files_that_it_found() {
+    let directory = std::env::temp_dir().join(format!("entasis-full-{}", std::process::id()));
+    let database = directory.join("a.db").display().to_string();
+    let made = |sql: &str| assert!(run(&[&database, "-c", sql]).status.success(), "{sql}");
+    let nothing: &dyn Fn() = &|| ();
+    let empty: &dyn Fn() = &|| std::fs::write(&database, "").unwrap();
+    let closed: &dyn Fn() = &|| made("CREATE TABLE t AS SELECT i FROM range(10) r(i)");
+    for (what, prepare) in [("nothing", nothing), ("an empty file", empty), ("a closed database", closed)] {
+        let mut failures = 0;
+        // In blocks of half a kilobyte or a whole one, up to some megabytes.
+        for limit in (0..32).step_by(3).chain((5..16).map(|bits| 1 << bits)) {
+            std::fs::remove_dir_all(&directory).ok();
+            std::fs::create_dir_all(&directory).unwrap();
+            prepare();
+            let before = files(&directory);
+            let output = Command::new("sh")
+                .args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"", &limit.to_string()])
+                .args([env!("CARGO_BIN_EXE_entasis"), &database, "-c", "SELECT 1"])
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            if output.status.success() {
+                break;
+            }
+            failures += 1;
+            assert_eq!(output.status.code(), Some(1), "{what}, limit {limit}: {}", stderr(&output));
+            let after = files(&directory);
+            let names =
+                |files: &[(String, Vec<u8>)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
+            assert_eq!(names(&after), names(&before), "{what}, limit {limit}: {}", stderr(&output));
+            // It can be opened as if nothing had happened.
+            assert!(what == "a closed database" || after == before, "{what}, limit {limit}");
+            made("SELECT 1");
+        }
+        assert!(failures > 0, "{what}: the limit was never reached");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_database_is_not_overwritten_whatever_its_name() {
+    let directory = std::env::temp_dir().join(format!("entasis-own-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for name in ["a.db", "a.csv", "a"] {
+        let database = directory.join(name).display().to_string();
+        let copy = format!("COPY t TO '{database}'");
+        for sql in [copy.clone(), format!("{copy} (FORMAT csv)"), format!("{copy} (FORMAT parquet)")] {
+            let output = run(&[&database, "-c", "CREATE OR REPLACE TABLE t AS SELECT 1 a", "-c", &sql]);
+            assert_eq!(output.status.code(), Some(1), "{sql}");
+            assert!(stderr(&output).contains("belongs to a database that is open"), "{}", stderr(&output));
+        }
+        let output = run(&["-c", &format!("COPY (SELECT 1) TO '{database}'")]);
+        assert!(stderr(&output).contains("is a database"), "{}", stderr(&output));
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}

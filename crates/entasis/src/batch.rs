@@ -7,7 +7,7 @@
 use crate::arguments::{self, Arguments};
 use crate::connection::{Connection, Done, TRIES, guarded};
 use crate::home::Home;
-use crate::prepared::Prepared;
+use crate::prepared::{self, Prepared};
 use crate::session::Session;
 use crate::work::Work;
 use crate::{home, keyed};
@@ -26,6 +26,12 @@ impl Connection {
         let Ok(prepared) = self.session.prepare(sql)? else {
             return Err(Error::input("a batch takes exactly one statement"));
         };
+        let values = sets.iter().flat_map(|set| match set {
+            Arguments::Values(values) => &values[..],
+            Arguments::Lists(_) => &[],
+        });
+        let values = values.map(|(value, _)| value);
+        let _memory = prepared::reserve(|| self.session.context().memory, values)?;
         self.settled(&prepared.parsed, &|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let changed = match &mut *open {

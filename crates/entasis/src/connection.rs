@@ -10,7 +10,7 @@ use crate::arguments::{self, Arguments};
 use crate::catalog::Names;
 use crate::database::Database;
 use crate::home::Home;
-use crate::prepared::Prepared;
+use crate::prepared::{self, Prepared};
 use crate::rows::Rows;
 pub use crate::session::Replacement;
 use crate::session::Session;
@@ -139,6 +139,8 @@ impl Connection {
     pub fn query(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Rows> {
         self.refuse_elsewhere()?;
         self.session.cancel.clear();
+        let _memory =
+            prepared::reserve(|| self.session.context().memory, parameters.iter().map(|(value, _)| value))?;
         match self.session.prepare(sql)? {
             Ok(prepared) => {
                 entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
@@ -167,6 +169,8 @@ impl Connection {
             return Err(Error::not_supported("lists as parameters of several statements"));
         };
         let (parsed, values) = arguments::spread(&prepared.parsed, arguments)?;
+        let _memory =
+            prepared::reserve(|| self.session.context().memory, values.iter().map(|(value, _)| value))?;
         self.run(&parsed, None, &values)
     }
 
@@ -186,15 +190,16 @@ impl Connection {
     }
 
     /// Runs a statement if it takes negligible time: one that names rows by their key, a query that took a
-    /// few milliseconds when it last ran, or one that begins a transaction, or ends one of few changes. The
-    /// caller needs no way to interrupt it. For every other statement, does nothing and returns `None`;
-    /// [`Connection::query`] runs those.
+    /// few milliseconds when it last ran, or one that begins a transaction, ends one of few changes, or sets,
+    /// releases or rolls back to a savepoint since which little has changed. The caller needs no way to
+    /// interrupt it. For every other statement, does nothing and returns `None`; [`Connection::query`] runs
+    /// those.
     ///
     /// # Errors
     /// Those of [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
         self.refuse_elsewhere()?;
-        if sql.len() > AT_ONCE_BYTES {
+        if sql.len() > AT_ONCE_BYTES || prepared::are_large(parameters.iter().map(|(value, _)| value)) {
             return Ok(None);
         }
         let Ok(prepared) = self.session.prepare(sql)? else { return Ok(None) };
@@ -250,8 +255,8 @@ impl Connection {
         })
     }
 
-    /// Begins a transaction, or ends one of few changes, if it need not wait for its turns. For any other
-    /// statement, does nothing and returns `None`.
+    /// Begins a transaction, ends one of few changes, if it need not wait for its turns, or does what is said
+    /// of a savepoint, if little has changed since. Otherwise does nothing and returns `None`.
     fn control_at_once(&self, control: &Statement, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
         self.session.cancel.clear();
         guarded(|| {
@@ -269,6 +274,12 @@ impl Connection {
                     }
                     let work = open.take().expect("it is open");
                     self.commit(work, waiter)?;
+                }
+                // What it writes of new values that are kept is little.
+                (Statement::Savepoint { name }, Some(work)) => work.save(name.clone()),
+                (Statement::Release { name }, Some(work)) => work.release(name)?,
+                (Statement::RollbackTo { name }, Some(work)) if work.is_small_since(name) => {
+                    work.roll_back_to(name)?;
                 }
                 _ => return Ok(None),
             }
@@ -306,7 +317,7 @@ impl Connection {
         if let Some(preparing) = parsed.preparing() {
             return self.prepare_or_execute(preparing, parameters);
         }
-        let control = prepared.map_or_else(|| parsed.whole_transaction(), |known| known.control.clone());
+        let control = prepared.map_or_else(|| parsed.transaction_control(), |known| known.control.clone());
         self.settled(parsed, &|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = self.run_in(&mut open, parsed, prepared, control.clone(), parameters);
@@ -331,7 +342,7 @@ impl Connection {
         }
         if let Some(control) = control {
             // For a mark, new values that the transaction keeps would be written to forks.
-            return self.control(open, Done::Control(Box::new(control)));
+            return guarded(|| self.control(open, Done::Control(Box::new(control))));
         }
         let rows = match open {
             None => match self.run_by_itself(parsed, prepared, parameters)? {
@@ -719,6 +730,7 @@ pub(crate) fn guarded<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
 #[cfg(test)]
 mod tests {
     use crate::{Config, Database};
+    use entasis_vector::Value;
 
     #[test]
     fn a_long_text_is_not_run_at_once() {
@@ -730,5 +742,39 @@ mod tests {
         assert!(connection.query_at_once(short, &[]).unwrap().is_some());
         let long = format!("{short} -- {}", "x".repeat(super::AT_ONCE_BYTES));
         assert!(connection.query_at_once(&long, &[]).unwrap().is_none());
+    }
+
+    #[test]
+    fn savepoints_are_used_at_once_whatever_the_transaction_did_before() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        let at_once = |sql: &str| connection.query_at_once(sql, &[]).map(|rows| rows.is_some());
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)").unwrap();
+        for control in ["SAVEPOINT s", "RELEASE s", "ROLLBACK TO s"] {
+            assert!(!at_once(control).unwrap(), "{control} outside a transaction");
+        }
+        connection.execute("BEGIN").unwrap();
+        connection.execute("INSERT INTO t SELECT i, 0 FROM range(1000000) r(i)").unwrap();
+        for i in 1..=3000 {
+            let ending = ["RELEASE s", "ROLLBACK TO s"][i % 2];
+            for sql in ["SAVEPOINT s", "SAVEPOINT s", &format!("INSERT INTO t VALUES (-{i} , 1)"), ending] {
+                assert!(at_once(sql).unwrap(), "{sql} in round {i}");
+            }
+        }
+        // What it undoes takes a while, in which it could not be interrupted.
+        connection.execute("SAVEPOINT before").unwrap();
+        connection.execute("UPDATE t SET a = 2").unwrap();
+        assert!(!at_once("ROLLBACK TO before").unwrap());
+        connection.execute("ROLLBACK TO before").unwrap();
+        assert!(at_once("ROLLBACK TO before").unwrap());
+        // Names that came into being go with what they name.
+        connection.execute("CREATE TABLE u AS SELECT * FROM t").unwrap();
+        assert!(!at_once("ROLLBACK TO before").unwrap());
+        assert!(at_once("RELEASE before").unwrap());
+        let error = at_once("RELEASE before").unwrap_err();
+        assert!(error.to_string().contains("there is no savepoint before"), "{error}");
+        assert!(!at_once("ROLLBACK TO before").unwrap());
+        connection.execute("ROLLBACK TO before").unwrap_err();
+        let rows = connection.execute("SELECT count(*) FILTER (WHERE id < 0), max(a) FROM t").unwrap();
+        assert_eq!(rows.row_values().next().unwrap(), [Value::Integer(1500), Value::Integer(1)]);
     }
 }

@@ -10,10 +10,11 @@
 //! The same is kept for named statements (`PREPARE`).
 
 use crate::program::Program;
+use entasis_engine::exec::{MemoryBudget, Reservation};
 use entasis_engine::plan::{Columns, Node, Plan, Values};
 use entasis_engine::template::Template;
 use entasis_sql::{Keyed, Parsed, Statement};
-use entasis_vector::{DataType, Result};
+use entasis_vector::{DataType, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,35 @@ const REMEMBERED: usize = 256;
 const LONGEST: usize = 16 << 10;
 /// A statement that takes less than this need not be interruptible.
 const SHORT: Duration = Duration::from_millis(10);
+
+/// Bytes of parameters that are free.
+const FREE: usize = 1 << 20;
+
+/// True if parameters take memory that is worth counting.
+pub(crate) fn are_large<'a>(parameters: impl Iterator<Item = &'a Value>) -> bool {
+    bytes(parameters) > FREE
+}
+
+/// Reserves the memory of parameters in that of their statement, for its run.
+///
+/// # Errors
+/// Resource, if there is not enough.
+pub(crate) fn reserve<'a>(
+    memory: impl FnOnce() -> Arc<MemoryBudget>,
+    parameters: impl Iterator<Item = &'a Value>,
+) -> Result<Option<Reservation>> {
+    let bytes = bytes(parameters);
+    if bytes <= FREE {
+        return Ok(None);
+    }
+    let mut held = Reservation::new(&MemoryBudget::part_of(&memory(), "parameters"));
+    held.resize(bytes)?;
+    Ok(Some(held))
+}
+
+fn bytes<'a>(parameters: impl Iterator<Item = &'a Value>) -> usize {
+    parameters.map(|value| size_of::<(Value, DataType)>() + value.bytes().unwrap_or(0)).sum()
+}
 
 /// A statement by its text, parsed once.
 pub(crate) struct Prepared {
@@ -140,7 +170,7 @@ impl Remembered {
 impl Prepared {
     pub(crate) fn new(parsed: Parsed) -> Prepared {
         Prepared {
-            control: parsed.whole_transaction(),
+            control: parsed.transaction_control(),
             keyed: parsed.keyed(),
             parsed,
             program: Mutex::default(),

@@ -3,7 +3,9 @@
 use arrow_array::RecordBatch;
 use entasis_engine::exec::operator::Tasks;
 use entasis_engine::exec::scheduler::PoolTasks;
-use entasis_engine::exec::{CancelFlag, MemoryBudget, Overdrawn, QueryContext, Reservation, ResultSet};
+use entasis_engine::exec::{
+    CancelFlag, Collector, MemoryBudget, Overdrawn, QueryContext, Reservation, ResultSet, ResultSink,
+};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
 use std::borrow::Cow;
 use std::fmt;
@@ -63,21 +65,31 @@ impl Rows {
     }
 
     /// The columns from `first` on of the rows at `places` (chunk, row in it): what `RETURNING` returns for a
-    /// statement that changed `count` rows.
+    /// statement that changed `count` rows. They are copied, since these rows may be many more.
+    ///
+    /// # Errors
+    /// Resource, if there is not enough memory; interrupted.
     pub(crate) fn part(
         &self,
         first: usize,
         schema: Schema,
         places: &[(usize, usize)],
         count: u64,
+        context: QueryContext,
     ) -> Result<Rows> {
-        let columns = schema.iter().map(|field| field.ty).collect::<Vec<_>>();
-        let value = |&(chunk, row): &(usize, usize)| -> Vec<Value> {
-            let types = columns.iter().enumerate();
-            types.map(|(column, ty)| self.chunks()[chunk].value(row, first + column, *ty)).collect()
-        };
-        let rows: Vec<Vec<Value>> = places.iter().map(value).collect();
-        Ok(Rows::of_schema(schema, &rows)?.with_changed(count))
+        let collector = Collector::new(&context, schema.iter().map(|field| field.ty).collect());
+        let mut copier = collector.worker()?;
+        for run in places.chunk_by(|one, next| one.0 == next.0) {
+            let (from, picks) = (&self.chunks()[run[0].0], run.iter().map(|(_, row)| *row as u16));
+            let mut part = Chunk::new();
+            part.reset(run.len());
+            let group = part.push_group(Selection::from_indices(&picks.collect::<Vec<_>>()));
+            (0..schema.len()).for_each(|at| part.push_column(from.vector(first + at).clone(), group));
+            copier.push(&part)?;
+        }
+        copier.finish()?;
+        drop(copier);
+        Ok(Rows::new(schema, collector.into_chunks(), context).with_changed(count))
     }
 
     /// Rows from single values of the columns' types, for statements about the database.

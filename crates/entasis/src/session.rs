@@ -195,6 +195,13 @@ impl Session {
         })
     }
 
+    /// The same in this session's time zone, by which constraints are judged when rows are written.
+    pub(crate) fn plain_in_zone(&self) -> Session {
+        let plain = self.plain();
+        plain.set_time_zone(self.time_zone());
+        plain
+    }
+
     /// What it has been told; `None` if it sees other databases, or if a thread that does not exist in this
     /// forked process was about to change it.
     pub(crate) fn settled(&self) -> Option<Settled> {

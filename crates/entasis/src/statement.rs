@@ -8,10 +8,12 @@ use crate::execute::{execute, query};
 use crate::explain;
 use crate::rows::Rows;
 use crate::session::Session;
+use crate::shared::refuse_database;
 use crate::work::Work;
 use crate::{change, databases, define, files, settings, summarize};
 use entasis_sql::Statement;
 use entasis_vector::{DataType, Result, Value};
+use std::path::Path;
 
 /// Runs a bound statement on `work`. The connection runs those that begin and end transactions.
 pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
@@ -27,6 +29,8 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
         Statement::Change(change) => change::change(session, work, change),
         Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),
         Statement::CopyTo { plan, path, options } => {
+            // First, because it need not have the name of a file that can be written.
+            refuse_database(Path::new(&path))?;
             let sink = files::copy_to(&path, &plan.schema(), &options, &session.context())?;
             execute(session, plan, &*sink)?;
             Ok(Rows::changed_rows(sink.commit()?))

@@ -575,6 +575,14 @@ impl Work {
         self.base.is(&self.names) && !relies && self.rows.is_small()
     }
 
+    /// True if it has changed so little since a savepoint that going back takes negligible time.
+    pub(crate) fn is_small_since(&self, name: &str) -> bool {
+        self.savepoint(name).is_ok_and(|index| {
+            let mark = &self.savepoints[index].1;
+            mark.names.is(&self.names) && self.rows.is_small_since(mark.number)
+        })
+    }
+
     /// Takes the turns that its commit needs; false if it would have to wait for long.
     pub(crate) fn takes_turns(&mut self, waiter: &Waiter<'_>) -> bool {
         self.rows.take_turns_to_commit(waiter).is_ok()

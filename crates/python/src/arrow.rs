@@ -8,7 +8,9 @@ use crate::errors::{DataError, ProgrammingError};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::types::{DurationMicrosecondType, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::types::{
+    DurationMicrosecondType, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+};
 use arrow_array::{
     Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray,
 };
@@ -139,6 +141,20 @@ impl FrameStream {
         };
         let batches = batches.into_iter().map(batch).collect::<PyResult<_>>()?;
         Ok(FrameStream { schema: own, batches })
+    }
+
+    /// The name of a column with the time 24:00:00, if there is one.
+    pub fn end_of_day(&self) -> Option<&str> {
+        let is_end = |array: &ArrayRef| match array.data_type() {
+            DataType::Time64(TimeUnit::Microsecond) => array
+                .as_primitive::<Time64MicrosecondType>()
+                .iter()
+                .flatten()
+                .any(|time| time == MICROS_PER_DAY),
+            _ => false,
+        };
+        let column = self.batches.iter().find_map(|batch| batch.columns().iter().position(is_end))?;
+        Some(self.schema.field(column).name())
     }
 }
 

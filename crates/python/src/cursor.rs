@@ -1,12 +1,12 @@
 //! Results: a `Cursor` runs statements and returns their rows; a `Relation` is a whole result.
 
 use crate::arrow::{self, FrameStream};
-use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised};
+use crate::errors::{DataError, InterfaceError, NotSupportedError, ProgrammingError, raised};
 use crate::fetch::{self, Fetch};
 use crate::run::Session;
 use crate::show;
 use entasis::Rows;
-use pyo3::exceptions::PyUserWarning;
+use pyo3::exceptions::{PyOverflowError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::ffi::CString;
@@ -48,7 +48,15 @@ fn to_pandas<'py>(py: Python<'py>, rows: &Rows, exact: bool) -> PyResult<Bound<'
 }
 
 fn to_polars<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
-    package(py, "polars", "pl")?.call_method1("DataFrame", (frame_stream(py, rows)?,))
+    let polars = package(py, "polars", "pl")?;
+    let stream = frame_stream(py, rows)?;
+    // Polars would make a NULL of it.
+    if let Some(column) = stream.end_of_day() {
+        return Err(DataError::new_err(format!(
+            "column \"{column}\" has the TIME 24:00:00, which polars cannot represent; cast it to VARCHAR"
+        )));
+    }
+    polars.call_method1("DataFrame", (stream,))
 }
 
 fn frame_stream(py: Python<'_>, rows: &Rows) -> PyResult<FrameStream> {
@@ -149,11 +157,16 @@ impl Cursor {
     }
 }
 
-/// A number of rows to fetch.
-fn count(size: i64) -> PyResult<usize> {
-    usize::try_from(size).map_err(|_| {
-        InterfaceError::new_err(format!("{size} is not a number of rows; fetchall() fetches all of them"))
-    })
+/// A number of rows to fetch; any that is too large is all of them.
+fn count(size: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match size.extract::<i64>() {
+        Ok(size) if size >= 0 => Ok(size as usize),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(size.py()) => Err(error),
+        Err(_) if size.gt(0)? => Ok(usize::MAX),
+        _ => Err(InterfaceError::new_err(format!(
+            "{size} is not a number of rows; fetchall() fetches all of them"
+        ))),
+    }
 }
 
 fn no_result() -> PyErr {
@@ -191,7 +204,11 @@ impl Cursor {
 
     /// Fetches the next `size` rows; the default is `arraysize`.
     #[pyo3(signature = (size=None))]
-    fn fetchmany<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
+    fn fetchmany<'py>(
+        &self,
+        py: Python<'py>,
+        size: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let size = size.map_or_else(|| Ok(self.arraysize()), count)?;
         fetch::many(py, &self.session, size, &|with| self.fetching(with))
     }
@@ -252,7 +269,7 @@ impl Cursor {
     }
 
     #[setter]
-    fn set_arraysize(&self, size: i64) -> PyResult<()> {
+    fn set_arraysize(&self, size: &Bound<'_, PyAny>) -> PyResult<()> {
         self.size.store(count(size)?, Ordering::Relaxed);
         Ok(())
     }
@@ -360,9 +377,13 @@ impl Relation {
     }
 
     /// Fetches the next `size` rows.
-    #[pyo3(signature = (size=1))]
-    fn fetchmany<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyList>> {
-        self.many(py, count(size)?)
+    #[pyo3(signature = (size=None))]
+    fn fetchmany<'py>(
+        &self,
+        py: Python<'py>,
+        size: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.many(py, size.map_or(Ok(1), count)?)
     }
 
     /// Fetches all remaining rows.

@@ -47,8 +47,8 @@ struct Live {
 impl Live {
     fn new(connection: Connection) -> Arc<Live> {
         let scope = Arc::new(Scope::default());
-        let asked = scope.clone();
-        connection.set_replacement(Some(Arc::new(move |name| asked.find(name))));
+        let (asked, cancel) = (scope.clone(), connection.cancel_flag());
+        connection.set_replacement(Some(Arc::new(move |name| asked.find(name, &cancel))));
         Arc::new(Live {
             connection: Arc::new(connection),
             scope,

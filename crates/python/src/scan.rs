@@ -9,6 +9,7 @@
 
 use crate::readers::Reader;
 use crate::tables::{self, Found};
+use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,12 +47,12 @@ impl Scope {
         search.error
     }
 
-    /// The variable `name` as a relation, if there is one.
-    pub fn find(&self, name: &str) -> Option<Arc<dyn Relation>> {
+    /// The variable `name` as a relation, if there is one. Converting it ends when `cancel` is raised.
+    pub fn find(&self, name: &str, cancel: &CancelFlag) -> Option<Arc<dyn Relation>> {
         Python::attach(|py| {
             // The lock is not held while Python runs: another thread may then wait for it with the GIL.
             let frame = self.search().frame.as_ref()?.clone_ref(py);
-            match self.look(frame.bind(py), name) {
+            match self.look(frame.bind(py), name, cancel) {
                 Ok(found) => found,
                 Err(error) => {
                     self.search().error = Some(error);
@@ -61,12 +62,17 @@ impl Scope {
         })
     }
 
-    fn look(&self, frame: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Arc<dyn Relation>>> {
+    fn look(
+        &self,
+        frame: &Bound<'_, PyAny>,
+        name: &str,
+        cancel: &CancelFlag,
+    ) -> PyResult<Option<Arc<dyn Relation>>> {
         let mut frame = frame.clone();
         while !frame.is_none() {
             for variables in ["f_locals", "f_globals"] {
                 for candidate in named(&frame.getattr(variables)?, name)? {
-                    if let Some(relation) = self.relation(&candidate, name)? {
+                    if let Some(relation) = self.relation(&candidate, name, cancel)? {
                         return Ok(Some(relation));
                     }
                 }
@@ -77,11 +83,16 @@ impl Scope {
     }
 
     /// The relation of an object, if it is a table.
-    fn relation(&self, object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Arc<dyn Relation>>> {
+    fn relation(
+        &self,
+        object: &Bound<'_, PyAny>,
+        name: &str,
+        cancel: &CancelFlag,
+    ) -> PyResult<Option<Arc<dyn Relation>>> {
         if let Some((_, relation)) = self.search().found.iter().find(|(known, _)| known.is(object)) {
             return Ok(Some(relation.clone()));
         }
-        let (relation, reader): (Arc<dyn Relation>, _) = match tables::find(object, name)? {
+        let (relation, reader): (Arc<dyn Relation>, _) = match tables::find(object, name, cancel)? {
             None => return Ok(None),
             Some(Found::Table(table)) => (table.relation(name), None),
             Some(Found::Reader(reader)) => (reader.clone(), Some(reader)),

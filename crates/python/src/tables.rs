@@ -4,7 +4,9 @@
 use crate::arrow::{Table, array, stream};
 use crate::errors::{NotSupportedError, raised};
 use crate::readers::{self, Reader};
+use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
+use entasis_vector::Error;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -18,11 +20,26 @@ pub enum Found {
     Reader(Arc<Reader>),
 }
 
-/// The table that `object` is; `None` if it is not one. A reader is called `name` from now on.
+/// Looks, when Python calls it, whether a conversion is to go on.
+#[pyclass(frozen)]
+struct Look(CancelFlag);
+
+#[pymethods]
+impl Look {
+    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+        py.check_signals()?;
+        // Other threads of Python run, one of which may interrupt this one.
+        py.detach(std::thread::yield_now);
+        if self.0.is_raised() { Err(raised(&Error::interrupted())) } else { Ok(()) }
+    }
+}
+
+/// The table that `object` is; `None` if it is not one. A reader is called `name` from now on. The conversion
+/// of Python objects ends when `cancel` is raised.
 ///
 /// # Errors
-/// Those of the object's library; type errors, for Arrow data that are not a table.
-pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
+/// Those of the object's library; type errors, for Arrow data that are not a table; interrupted.
+pub fn find(object: &Bound<'_, PyAny>, name: &str, cancel: &CancelFlag) -> PyResult<Option<Found>> {
     let class = object.get_type();
     let library = class.module().map(|m| m.to_string()).unwrap_or_default();
     let library = library.split('.').next().unwrap_or_default();
@@ -31,10 +48,12 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
         _ if object.is_instance_of::<PyType>() => None,
         // The capsule of a pandas frame would include its index as a column.
         ("pandas", "DataFrame") => {
-            Some(stream(&frames(object.py(), "pandas")?.call_method1("from_pandas", (object,))?)?)
+            let look = Look(cancel.clone());
+            Some(stream(&frames(object.py(), "pandas")?.call_method1("from_pandas", (object, look))?)?)
         }
         ("pandas", "Series") => {
-            Some(stream(&frames(object.py(), "pandas")?.call_method1("from_series", (object,))?)?)
+            let look = Look(cancel.clone());
+            Some(stream(&frames(object.py(), "pandas")?.call_method1("from_series", (object, look))?)?)
         }
         ("polars", "Series") => Some(polars(&object.call_method0("to_frame")?)?),
         ("numpy", "ndarray") => {
@@ -62,7 +81,7 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
 /// # Errors
 /// Those of [`find`]; a type error, if the object is not a table.
 pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relation>> {
-    match find(object, name)? {
+    match find(object, name, &CancelFlag::default())? {
         Some(Found::Table(table)) => Ok(table.relation(name)),
         Some(Found::Reader(reader)) => object.py().detach(|| reader.take()).map_err(|error| raised(&error)),
         None => {

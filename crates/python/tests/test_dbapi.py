@@ -522,3 +522,35 @@ def test_a_view_takes_no_parameters(con):
 def test_what_pandas_has_for_null_is_null(con):
     pd = pytest.importorskip("pandas")
     assert con.execute("SELECT ? IS NULL, ? IS NULL, ?::TIMESTAMP", [pd.NaT, pd.NA, pd.NaT]).fetchall() == [(True, True, None)]
+
+
+def test_more_rows_than_any_number_can_be_fetched(con):
+    for most in [2**31, 2**63, 10**30]:
+        cursor = con.execute("SELECT * FROM range(3)")
+        assert len(cursor.fetchmany(most)) == 3
+        assert len(con.sql("SELECT * FROM range(3)").fetchmany(most)) == 3
+        cursor.arraysize = most
+        assert len(con.execute("SELECT * FROM range(3)").fetchmany(most)) == 3
+    numpy = pytest.importorskip("numpy")
+    assert len(con.execute("SELECT * FROM range(3)").fetchmany(numpy.int64(2))) == 2
+    for none in ["1", 1.5]:
+        with pytest.raises(TypeError):
+            con.execute("SELECT 1").fetchmany(none)
+    for few in [-1, -(10**30)]:
+        with pytest.raises(entasis.InterfaceError, match="not a number of rows"):
+            con.execute("SELECT 1").fetchmany(few)
+
+
+def test_long_parameters_are_memory_of_the_statement(con):
+    con.execute("SET memory_limit = '20MB'")
+    assert con.execute("SELECT length(?)", ("x" * 5_000_000,)).fetchone() == (5_000_000,)
+    con.execute("CREATE TABLE t (a INTEGER)")
+    for run in [
+        lambda: con.execute("SELECT length(?)", ("x" * 30_000_000,)),
+        lambda: con.execute("SELECT ? IS NULL", (b"x" * 30_000_000,)),
+        lambda: con.execute("SELECT 'x' IN ?", (["x" * 15_000_000, "y" * 15_000_000],)),
+        lambda: con.executemany("INSERT INTO t VALUES (length(?))", [("x" * 15_000_000,), ("y" * 15_000_000,)]),
+    ]:
+        with pytest.raises(entasis.OperationalError, match="needed for parameters"):
+            run()
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (0,)

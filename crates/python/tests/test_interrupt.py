@@ -120,3 +120,50 @@ def test_a_relation_is_interrupted_too():
         rows = relation.fetchall()
     thread.join()
     assert len(rows) == 1000000
+
+
+def test_python_objects_are_converted_piece_by_piece(con):
+    pandas = pytest.importorskip("pandas")
+    from entasis import _frames
+
+    rows = 3 * _frames._PIECE + 5
+    columns = {
+        "text": ["some text"] * rows,
+        "late": [None] * (2 * _frames._PIECE) + ["x"] * (rows - 2 * _frames._PIECE),
+        "none": [None] * rows,
+        "mixed": [1] * _frames._PIECE + ["x"] * (rows - _frames._PIECE),
+        "bytes": [b"b", None] * (rows // 2) + [b"c"] * (rows % 2),
+    }
+    frame = pandas.DataFrame({name: pandas.Series(values, dtype=object) for name, values in columns.items()})
+    frame.insert(1, "number", range(rows))
+    looks = []
+    table = _frames.from_pandas(frame, lambda: looks.append(1))
+    assert len(looks) >= 5 * rows // _frames._PIECE
+    assert table.column_names == list(frame.columns)
+    for name, values in columns.items():
+        expected = [value if value is None or name != "mixed" else str(value) for value in values]
+        assert table[name].to_pylist() == expected, name
+    assert con.execute("SELECT count(text), count(late), sum(number) FROM frame").fetchone() == (
+        rows,
+        rows - 2 * _frames._PIECE,
+        rows * (rows - 1) // 2,
+    )
+
+    def stop():
+        if len(looks) == 7:
+            raise KeyboardInterrupt
+        looks.append(1)
+
+    looks.clear()
+    with pytest.raises(KeyboardInterrupt):
+        _frames.from_pandas(frame, stop)
+
+
+def test_an_interrupt_stops_the_conversion_of_python_objects(con):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": pandas.Series(["some text"] * 3_000_000, dtype=object)})
+    after(0.02, con.interrupt)
+    with pytest.raises(entasis.OperationalError, match="cancelled"):
+        while True:
+            con.execute("SELECT count(*) FROM frame WHERE a LIKE '%no%'")
+    assert con.execute("SELECT count(*) FROM (SELECT * FROM frame LIMIT 3)").fetchone() == (3,)

@@ -11,6 +11,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+import entasis
+
 TEXTS = ["", "a", " ", ",", "'", '"', "\\", "[", "]", "{", "}", "NULL", "p,q", "a: b", "it's", "x\ny", "ß\U0001f600", "\t", "{'a': 1}"]
 
 #: Types, with values as SQL.
@@ -189,3 +191,15 @@ def test_csv_for_others(con, tmp_path):
     ).fetchall()
     at = datetime.datetime(2024, 1, 1, 10)
     assert rows == [(i, text, [text, None, "z"], at) for i, text in enumerate(TEXTS)]
+
+
+def test_the_last_time_of_a_day_is_text_where_libraries_have_none(con):
+    query = "SELECT t FROM (VALUES (1, TIME '24:00:00'), (2, NULL), (3, TIME '12:30:00.5')) v(i, t) ORDER BY i"
+    expected = ["24:00:00", None, datetime.time(12, 30, 0, 500_000)]
+    assert [row[0] for row in con.sql(query).fetchall()] == expected
+    for exact in [False, True]:
+        assert con.sql(query).df(exact=exact)["t"].tolist() == expected
+    with pytest.raises(entasis.DataError, match='"t" has the TIME 24:00:00'):
+        con.sql(query).pl()
+    earlier = con.sql("SELECT TIME '23:59:59.999999' AS t")
+    assert earlier.pl()["t"].to_list() == earlier.df()["t"].tolist() == [datetime.time(23, 59, 59, 999_999)]

@@ -52,7 +52,10 @@ fn change_rows(session: &Session, work: &mut Work, change: Change, actions: &mut
     let result = Rows::changed_rows(changed);
     match change.returning {
         None => Ok(result),
-        Some(schema) => found.part(checks + change.checks.len(), schema, &rows.places(), changed),
+        Some(schema) => {
+            let first = checks + change.checks.len();
+            found.part(first, schema, &rows.places(), changed, session.context())
+        }
     }
 }
 

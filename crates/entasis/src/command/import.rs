@@ -2,7 +2,7 @@
 //!
 //! `schema.sql` and then `load.sql` of the directory are run, as statements of one transaction: the open one,
 //! or one of its own. Files that `COPY` names are looked up in the directory. Names have the meaning that
-//! they have in a new connection.
+//! they have in a new connection; the time zone is the session's.
 
 use super::export::{LOAD, SCHEMA};
 use crate::catalog::Names;
@@ -21,7 +21,7 @@ const SHOWN: usize = 60;
 /// Imports an export from a directory.
 pub(super) fn import(session: &Session, work: &mut Work, directory: &Path) -> Result<Rows> {
     work.see_all(session);
-    let plain = session.plain();
+    let plain = session.plain_in_zone();
     let scripts = [SCHEMA, LOAD].map(|name| read(directory, name));
     let mut count = 0;
     work.seen_by(&plain, |work| {

@@ -13,7 +13,8 @@
 //! well, but not where rows without a partner are asked for, as the query for these does. If the tree of a
 //! table has a flaw, its rows are not checked.
 //!
-//! All tables are seen as of one moment. The check blocks no other connection, and can be interrupted.
+//! All tables are seen as of one moment. The check blocks no other connection, and can be interrupted. Like
+//! the rows themselves, a CHECK that depends on the time zone is judged by that of the session.
 
 use super::script::{columns, object};
 use crate::catalog::Names;
@@ -45,13 +46,13 @@ pub(super) fn check(session: &Session, work: &mut Work, table: Option<&str>) -> 
             match is_temporary(name) {
                 true => check.table(session, work, &entry)?,
                 false => {
-                    let plain = session.plain();
+                    let plain = session.plain_in_zone();
                     work.seen_by(&plain, |work| check.table(&plain, work, &entry))?;
                 }
             }
         }
         None => {
-            let plain = session.plain();
+            let plain = session.plain_in_zone();
             work.seen_by(&plain, |work| {
                 let tables: Vec<_> =
                     work.names.tables().filter(|entry| !is_temporary(&entry.name)).cloned().collect();

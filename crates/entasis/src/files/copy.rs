@@ -7,34 +7,40 @@
 //!    written, and encoded outside the lock ([`super::row_groups`]).
 //! 3. Under the lock, a finished part waits until no worker can produce an earlier one: each worker's current
 //!    morsel number only grows, so parts up to the least of them may be written. So the rows in the file have
-//!    the order of their source.
+//!    the order of their source. If many bytes wait, whoever would add to them waits, too, for its turn: the
+//!    worker of the least morsel never does.
 //! 4. Everything goes to a temporary file beside the target, which [`FileSink::commit`] renames ([`Target`]
 //!    says when it does not). A statement that fails leaves neither a partial file nor a temporary one, and
 //!    does not touch an older target.
 
 use super::Format;
 use super::codec::{Codec, Compressor};
-use super::csv::text::Text;
+use super::csv::text::{PART_BYTES, Text};
 use super::csv::write::WriteOptions;
 use super::json::JsonRows;
 use super::option_values::{count_option, flag_option, plain, text_option};
-use super::row_groups::{RowGroups, split};
-use super::target::Target;
+use super::pipe::LOOK_EVERY;
+use super::row_groups::{Batch, Encoded, RowGroups, group_bytes, split};
+use super::strings::string_bytes;
+use super::target::{Target, TargetFile};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use entasis_arrow::{chunk_to_batch, schema_to_arrow};
-use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
-use entasis_vector::{Chunk, DataType, Error, Result, Schema, Value};
-use parquet::arrow::arrow_writer::ArrowColumnChunk;
+use entasis_arrow::{chunk_to_batch, schema_to_arrow, vector_to_array};
+use entasis_engine::exec::{MemoryBudget, QueryContext, Reservation, ResultSink, ResultWorker};
+use entasis_vector::{Chunk, DataType, Error, ErrorKind, Result, Schema, Value};
 use parquet::basic::{BrotliLevel, Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of text after which a part is handed over before its morsel ends.
-const PART_BYTES: usize = 1 << 20;
+/// Whose memory it is, in the words of an error.
+const OWNER: &str = "a file being written";
+/// The part of all memory that parts may take that wait for earlier ones.
+const WAITING_SHARE: usize = 8;
+/// Bytes of the strings of rows that become a record batch together.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// A sink that writes a file with columns `schema` at `path`; options by their SQL names, as in `COPY … TO
 /// 'f' (HEADER false)`. The file appears at `path` with [`FileSink::commit`].
@@ -53,7 +59,8 @@ pub fn copy_to(
     if settings.format == Format::Parquet && types.iter().any(|ty| ty.contains(DataType::Interval)) {
         return Err(Error::not_supported("INTERVAL in Parquet files").with_hint("cast it to VARCHAR"));
     }
-    let (target, file) = Target::open(path)?;
+    let (target, file) = Target::open(path, &context.cancel)?;
+    let most_bytes = group_bytes(context.memory.limit());
     let arrow: SchemaRef = Arc::new(schema_to_arrow(schema));
     let mut out = match settings.format {
         Format::Csv | Format::Json => {
@@ -67,7 +74,7 @@ pub fn copy_to(
                 file,
                 arrow.clone(),
                 properties,
-                settings.row_group_rows,
+                (settings.row_group_rows, most_bytes),
             )?))
         }
     };
@@ -82,19 +89,26 @@ pub fn copy_to(
         Format::Parquet => {}
     }
     if header.len() > 0 {
-        out.write(Part::Text(header), &mut 0, path)?;
+        out.write(Part::Text(header, None), &mut 0, path)?;
     }
     let state = State {
         out: Some(out),
         left_out,
         waiting: BTreeMap::new(),
+        waiting_bytes: 0,
         current: Vec::new(),
         spare: Vec::new(),
         rows: 0,
     };
-    let format = RowFormat { schema: schema.clone(), types, arrow, settings };
-    let (path, context) = (path.to_owned(), context.clone());
-    Ok(Box::new(FileSink(Arc::new(Shared { path, format, state: Mutex::new(state), target, context }))))
+    Ok(Box::new(FileSink(Arc::new(Shared {
+        path: path.to_owned(),
+        format: RowFormat { schema: schema.clone(), types, arrow, settings, most_bytes },
+        state: Mutex::new(state),
+        turn: Condvar::new(),
+        target,
+        memory: MemoryBudget::part_of(&context.memory, OWNER),
+        context: context.clone(),
+    }))))
 }
 
 /// The options of `COPY … TO`.
@@ -192,7 +206,11 @@ struct Shared {
     path: String,
     format: RowFormat,
     state: Mutex<State>,
+    /// Tells workers that wait that others have gone on.
+    turn: Condvar,
     target: Target,
+    /// The memory of rows on their way to the file.
+    memory: Arc<MemoryBudget>,
     context: QueryContext,
 }
 
@@ -202,6 +220,8 @@ struct RowFormat {
     types: Vec<DataType>,
     arrow: SchemaRef,
     settings: Settings,
+    /// The most bytes of rows that become a row group.
+    most_bytes: usize,
 }
 
 struct State {
@@ -211,6 +231,8 @@ struct State {
     left_out: usize,
     /// Parts by morsel that wait for earlier ones.
     waiting: BTreeMap<u64, Vec<Part>>,
+    /// Their bytes.
+    waiting_bytes: usize,
     /// The current morsel of each worker; `None` once it has finished.
     current: Vec<Option<u64>>,
     /// Buffers of text that has been written, at most one for each worker.
@@ -218,17 +240,35 @@ struct State {
     rows: u64,
 }
 
+impl State {
+    /// The morsel whose parts may be written, as those of all before it.
+    fn least(&self) -> u64 {
+        self.current.iter().flatten().min().copied().unwrap_or(u64::MAX)
+    }
+}
+
 enum Output {
-    Text(Box<Compressor<BufWriter<File>>>),
+    Text(Box<Compressor<BufWriter<TargetFile>>>),
     Parquet(Box<RowGroups>),
 }
 
 /// Rows of one morsel, ready to be written.
 enum Part {
-    Text(Text),
-    Batch(RecordBatch),
+    /// A text, with its memory if it is to wait.
+    Text(Text, Option<Reservation>),
+    Batch(Batch),
     /// A row group, encoded.
-    Columns(Vec<ArrowColumnChunk>),
+    Group(Encoded),
+}
+
+impl Part {
+    fn bytes(&self) -> usize {
+        match self {
+            Part::Text(text, _) => text.memory(),
+            Part::Batch(batch) => batch.bytes(),
+            Part::Group(group) => group.bytes(),
+        }
+    }
 }
 
 impl Output {
@@ -237,14 +277,14 @@ impl Output {
     fn write(&mut self, part: Part, left_out: &mut usize, path: &str) -> Result<Option<Text>> {
         let in_file = |e: Error| e.with_context(format!("'{path}'"));
         match (self, part) {
-            (Output::Text(out), Part::Text(text)) => {
+            (Output::Text(out), Part::Text(text, _)) => {
                 out.write_all(&text.as_bytes()[std::mem::take(left_out)..])
                     .map_err(|e| Error::io(format!("'{path}'"), &e))?;
                 Ok(Some(text))
             }
             (Output::Parquet(out), Part::Batch(batch)) => out.add(batch).map(|()| None).map_err(in_file),
-            (Output::Parquet(out), Part::Columns(columns)) => {
-                out.add_encoded(columns).map(|()| None).map_err(in_file)
+            (Output::Parquet(out), Part::Group(group)) => {
+                out.add_encoded(group).map(|()| None).map_err(in_file)
             }
             _ => Err(Error::internal("a part of another format than the file's")),
         }
@@ -267,6 +307,10 @@ impl FileSink {
     /// # Errors
     /// I/O, if the rest cannot be written or the file cannot be renamed; then there is no file.
     pub fn commit(&self) -> Result<u64> {
+        self.0.interruptible(|| self.finish())
+    }
+
+    fn finish(&self) -> Result<u64> {
         let mut state = self.0.lock();
         self.0.write_ready(&mut state)?;
         if let Some(Output::Parquet(out)) = &mut state.out {
@@ -290,14 +334,56 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Calls `write`. If that failed because waiting for a reader was interrupted, it is that error.
+    fn interruptible<T>(&self, write: impl FnOnce() -> Result<T>) -> Result<T> {
+        write().map_err(|error| match error.kind() {
+            ErrorKind::Io if self.context.cancel.is_raised() => Error::interrupted(),
+            _ => error,
+        })
+    }
+
+    /// Waits until `parts` of `morsel` may be written or added to those that wait, and reserves their memory
+    /// if they are to wait.
+    fn wait_for_room<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        morsel: u64,
+        parts: &mut [Part],
+    ) -> Result<MutexGuard<'a, State>> {
+        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        let most = self.memory.free().saturating_add(state.waiting_bytes) / WAITING_SHARE;
+        while bytes > 0 && morsel > state.least() {
+            if state.waiting_bytes + bytes <= most && self.reserve(parts).is_ok() {
+                break;
+            }
+            let waited = self.turn.wait_timeout(state, LOOK_EVERY);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.context.check()?;
+        }
+        Ok(state)
+    }
+
+    /// Reserves the memory of texts; other parts have theirs.
+    fn reserve(&self, parts: &mut [Part]) -> Result<()> {
+        for part in parts {
+            if let Part::Text(text, memory) = part {
+                let mut own = Reservation::new(&self.memory);
+                own.resize(text.memory())?;
+                *memory = Some(own);
+            }
+        }
+        Ok(())
+    }
+
     /// Writes all parts that no earlier part can precede any more.
     fn write_ready(&self, state: &mut State) -> Result<()> {
-        let least = state.current.iter().flatten().min().copied().unwrap_or(u64::MAX);
+        let least = state.least();
         while let Some(entry) = state.waiting.first_entry().filter(|entry| *entry.key() <= least) {
             let parts = entry.remove();
-            let State { out, left_out, spare, current, .. } = &mut *state;
+            let State { out, left_out, spare, current, waiting_bytes, .. } = &mut *state;
             let out = out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
             for part in parts {
+                *waiting_bytes -= part.bytes();
                 let text = out.write(part, left_out, &self.path)?;
                 if spare.len() < current.len() {
                     spare.extend(text);
@@ -308,13 +394,13 @@ impl Shared {
     }
 
     /// The encoded row group of `batches`.
-    fn encode(&self, batches: Vec<RecordBatch>) -> Result<Part> {
+    fn encode(&self, batches: Vec<Batch>) -> Result<Part> {
         let encoder = match &mut self.lock().out {
             Some(Output::Parquet(out)) => out.encoder(&batches),
             _ => Err(Error::internal("row groups of another format than Parquet")),
         };
         let in_file = |e: Error| e.with_context(format!("'{}'", self.path));
-        encoder.map_err(in_file)?.encode(&batches, &self.context).map(Part::Columns)
+        encoder.map_err(in_file)?.encode(&batches, &self.memory, &self.context).map(Part::Group)
     }
 
     /// Encodes row groups while there are complete ones.
@@ -327,9 +413,9 @@ impl Shared {
                 },
                 _ => return Ok(()),
             };
-            let columns = encoder.encode(&group.batches, &self.context)?;
+            let encoded = encoder.encode(&group.batches, &self.memory, &self.context)?;
             if let Some(Output::Parquet(out)) = &mut self.lock().out {
-                out.append(group.number, columns).map_err(|e| e.with_context(format!("'{}'", self.path)))?;
+                out.append(group.number, encoded).map_err(|e| e.with_context(format!("'{}'", self.path)))?;
             }
         }
     }
@@ -347,6 +433,7 @@ impl ResultSink for FileSink {
             text: Text::default(),
             batches: Vec::new(),
             kept_rows: 0,
+            kept_bytes: 0,
             parts: Vec::new(),
             rows: 0,
         }))
@@ -361,9 +448,10 @@ struct FileWorker {
     /// A later morsel, which has begun since.
     begun: Option<u64>,
     text: Text,
-    /// Rows that are in no part yet, and their number.
-    batches: Vec<RecordBatch>,
+    /// Rows that are in no part yet, their number and their bytes.
+    batches: Vec<Batch>,
     kept_rows: usize,
+    kept_bytes: usize,
     parts: Vec<Part>,
     /// Rows that have not been counted in the file.
     rows: u64,
@@ -372,14 +460,15 @@ struct FileWorker {
 impl FileWorker {
     /// Ends the current morsel: hands its rows over, and goes on with morsel `next`.
     fn end_morsel(&mut self, next: Option<u64>) -> Result<()> {
-        let most_rows = self.shared.format.settings.row_group_rows;
-        if self.kept_rows >= most_rows.div_ceil(2) {
+        let RowFormat { settings, most_bytes, .. } = &self.shared.format;
+        let most_rows = settings.row_group_rows;
+        if self.kept_rows >= most_rows.div_ceil(2) || self.kept_bytes >= most_bytes.div_ceil(2) {
             let share = self.kept_rows.div_ceil(self.kept_rows.div_ceil(most_rows));
             while self.kept_rows > 0 {
                 self.encode(share.min(self.kept_rows))?;
             }
         }
-        self.kept_rows = 0;
+        (self.kept_rows, self.kept_bytes) = (0, 0);
         self.parts.extend(self.batches.drain(..).map(Part::Batch));
         self.hand_over(next)
     }
@@ -387,17 +476,20 @@ impl FileWorker {
     /// Hands over what has become parts or text, and writes what can be written.
     fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
         if self.text.len() > 0 {
-            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+            self.parts.push(Part::Text(std::mem::take(&mut self.text), None));
         }
         let shared = self.shared.clone();
+        shared.context.check()?;
         {
-            let mut state = shared.lock();
+            let mut state = shared.wait_for_room(shared.lock(), self.morsel, &mut self.parts)?;
             if !self.parts.is_empty() {
+                state.waiting_bytes += self.parts.iter().map(Part::bytes).sum::<usize>();
                 state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
             }
             state.rows += std::mem::take(&mut self.rows);
             state.current[self.number] = next;
             shared.write_ready(&mut state)?;
+            shared.turn.notify_all();
             if let Some(spare) = state.spare.pop() {
                 self.text = spare;
                 self.text.clear();
@@ -410,9 +502,92 @@ impl FileWorker {
     fn encode(&mut self, rows: usize) -> Result<()> {
         let first = split(&mut self.batches, rows);
         self.kept_rows -= rows;
+        self.kept_bytes = self.batches.iter().map(Batch::bytes).sum();
         self.parts.push(self.shared.encode(first)?);
         Ok(())
     }
+
+    /// Writes the rows of a chunk as text.
+    fn write_text(&mut self, chunk: &Chunk) -> Result<()> {
+        let shared = self.shared.clone();
+        let (schema, settings) = (&shared.format.schema, &shared.format.settings);
+        let mut text = std::mem::take(&mut self.text);
+        let mut take = |text: &mut Text| {
+            self.text = std::mem::take(text);
+            self.hand_over(Some(self.morsel))?;
+            *text = std::mem::take(&mut self.text);
+            Ok(())
+        };
+        match settings.format {
+            Format::Json => settings.json.rows(chunk, schema, &mut text, &mut take)?,
+            _ => settings.csv.rows(chunk, schema, &mut text, &mut take)?,
+        }
+        self.text = text;
+        Ok(())
+    }
+
+    /// Keeps the rows of a chunk as record batches, and encodes row groups.
+    fn keep(&mut self, chunk: &Chunk) -> Result<()> {
+        let shared = self.shared.clone();
+        let RowFormat { settings, most_bytes, .. } = &shared.format;
+        let most_rows = settings.row_group_rows;
+        for rows in parts_of(chunk) {
+            let batch = shared.batch(chunk, rows)?;
+            self.kept_rows += batch.rows();
+            self.kept_bytes += batch.bytes();
+            self.batches.push(batch);
+            // What is left is enough for a row group, too.
+            while self.kept_rows >= most_rows + most_rows.div_ceil(2) {
+                self.encode(most_rows)?;
+                self.hand_over(Some(self.morsel))?;
+            }
+            if self.kept_bytes >= *most_bytes {
+                self.encode(self.kept_rows)?;
+                self.hand_over(Some(self.morsel))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Some rows of a chunk as a record batch.
+    fn batch(&self, chunk: &Chunk, rows: Range<usize>) -> Result<Batch> {
+        let RowFormat { types, arrow, .. } = &self.format;
+        let mut memory = Reservation::new(&self.memory);
+        memory.resize(rows.clone().map(|row| string_bytes(chunk, row)).sum())?;
+        let batch = if rows.len() == chunk.len() {
+            chunk_to_batch(chunk, arrow, types)?
+        } else {
+            let array = |(column, &ty): (usize, &DataType)| {
+                let positions: Vec<u16> = match chunk.positions(column) {
+                    Some(positions) => positions[rows.clone()].to_vec(),
+                    None => rows.clone().map(|row| row as u16).collect(),
+                };
+                vector_to_array(chunk.vector(column), Some(&positions), rows.len(), ty)
+            };
+            let arrays = types.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
+            RecordBatch::try_new(arrow.clone(), arrays)
+                .map_err(|e| Error::internal(format!("rows do not fit their schema: {e}")))?
+        };
+        memory.resize(batch.get_array_memory_size())?;
+        Ok(Batch::new(batch, memory))
+    }
+}
+
+/// Cuts the rows of a chunk into parts whose strings have about [`BATCH_BYTES`], or one row.
+fn parts_of(chunk: &Chunk) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for row in 0..chunk.len() {
+        let own = string_bytes(chunk, row);
+        if row > start && bytes + own > BATCH_BYTES {
+            parts.push(start..row);
+            (start, bytes) = (row, 0);
+        }
+        bytes += own;
+    }
+    parts.push(start..chunk.len());
+    parts
 }
 
 impl ResultWorker for FileWorker {
@@ -424,38 +599,23 @@ impl ResultWorker for FileWorker {
     }
 
     fn push(&mut self, chunk: &Chunk) -> Result<()> {
-        if let Some(morsel) = self.begun.take() {
-            self.end_morsel(Some(morsel))?;
-            self.morsel = morsel;
-        }
         let shared = self.shared.clone();
-        let (format, settings) = (&shared.format, &shared.format.settings);
-        self.rows += chunk.len() as u64;
-        match settings.format {
-            Format::Csv | Format::Json => {
-                match settings.format {
-                    Format::Json => settings.json.rows(chunk, &format.schema, &mut self.text),
-                    _ => settings.csv.rows(chunk, &format.schema, &mut self.text),
-                }
-                if self.text.len() >= PART_BYTES {
-                    self.hand_over(Some(self.morsel))?;
-                }
+        shared.interruptible(|| {
+            if let Some(morsel) = self.begun.take() {
+                self.end_morsel(Some(morsel))?;
+                self.morsel = morsel;
             }
-            Format::Parquet => {
-                self.batches.push(chunk_to_batch(chunk, &format.arrow, &format.types)?);
-                self.kept_rows += chunk.len();
-                // What is left is enough for a row group, too.
-                while self.kept_rows >= settings.row_group_rows + settings.row_group_rows.div_ceil(2) {
-                    self.encode(settings.row_group_rows)?;
-                    self.hand_over(Some(self.morsel))?;
-                }
+            self.rows += chunk.len() as u64;
+            match shared.format.settings.format {
+                Format::Csv | Format::Json => self.write_text(chunk),
+                Format::Parquet => self.keep(chunk),
             }
-        }
-        Ok(())
+        })
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.end_morsel(None)
+        let shared = self.shared.clone();
+        shared.interruptible(|| self.end_morsel(None))
     }
 }
 
@@ -463,6 +623,7 @@ impl Drop for FileWorker {
     fn drop(&mut self) {
         // A worker that stops early, after an error elsewhere, must not hold up the others' parts.
         self.shared.lock().current[self.number] = None;
+        self.shared.turn.notify_all();
     }
 }
 
@@ -473,6 +634,7 @@ mod tests {
     use crate::files::{Options, open};
     use entasis_engine::exec::CancelFlag;
     use entasis_vector::{Field, PhysicalType, Selection, Vector};
+    use std::fs::File;
 
     fn schema() -> Schema {
         let decimal = DataType::Decimal { precision: 9, scale: 2 };
@@ -613,5 +775,167 @@ mod tests {
         assert!(
             copy_to(&path, &schema, &[("headr".to_owned(), Value::Null)], &QueryContext::default()).is_err()
         );
+    }
+
+    /// A context with so much memory.
+    fn context_with(bytes: usize) -> QueryContext {
+        QueryContext { memory: Arc::new(MemoryBudget::new(bytes)), ..QueryContext::default() }
+    }
+
+    /// A chunk of long texts.
+    fn long_chunk(rows: usize, bytes: usize) -> Chunk {
+        let mut chunk = Chunk::new();
+        chunk.reset(rows);
+        let group = chunk.push_group(Selection::ALL);
+        // Of letters that hardly compress.
+        let mut state = 1u64;
+        let mut letter = || {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            char::from(b'!' + (state >> 58) as u8)
+        };
+        let texts: Vec<Value> =
+            (0..rows).map(|_| Value::Text((0..bytes).map(|_| letter()).collect::<String>().into())).collect();
+        chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
+        chunk
+    }
+
+    #[test]
+    fn long_values_take_a_part_of_the_memory() {
+        const LIMIT: usize = 48 << 20;
+        let directory = Directory::new();
+        let schema = vec![Field::new("a", DataType::Varchar)];
+        let chunk = long_chunk(10, 3 << 20);
+        for name in ["a.csv", "a.json", "a.parquet"] {
+            let path = directory.path(name);
+            let context = context_with(LIMIT);
+            let sink = copy_to(&path, &schema, &[], &context).unwrap();
+            let mut worker = sink.worker().unwrap();
+            for morsel in 0..3 {
+                worker.start_morsel(morsel);
+                worker.push(&chunk).unwrap();
+            }
+            worker.finish().unwrap();
+            assert_eq!(sink.commit().unwrap(), 30);
+            drop((worker, sink));
+            assert_eq!(context.memory.used(), 0, "{name}");
+            assert!(context.memory.peak() < LIMIT / 2, "{name}: {}", context.memory.peak());
+            if name == "a.json" {
+                continue;
+            }
+            let rows =
+                read(&*open(&path, &Options::default(), &CancelFlag::default()).unwrap(), vec![], 2048);
+            let rows = rows.unwrap();
+            assert_eq!(rows.len(), 30);
+            for (i, row) in rows.iter().enumerate() {
+                assert!(Value::Text(row[0].as_str().into()) == chunk.value(i % 10, 0, DataType::Varchar));
+            }
+        }
+        // What is not there cannot be had.
+        let context = context_with(2 << 20);
+        let sink = copy_to(&directory.path("b.parquet"), &schema, &[], &context).unwrap();
+        let error = sink.worker().unwrap().push(&chunk).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Resource);
+        assert!(error.message().contains(OWNER), "{error}");
+    }
+
+    #[test]
+    fn rows_that_are_early_wait_with_their_worker() {
+        const LIMIT: usize = 64 << 20;
+        let schema = vec![Field::new("a", DataType::Varchar)];
+        for name in ["a.csv", "a.parquet"] {
+            for interrupted in [false, true] {
+                let directory = Directory::new();
+                let path = directory.path(name);
+                let context = context_with(LIMIT);
+                let sink = copy_to(&path, &schema, &[], &context).unwrap();
+                let mut first = sink.worker().unwrap();
+                let mut second = sink.worker().unwrap();
+                first.push(&long_chunk(1, 4)).unwrap();
+                let outcome = std::thread::scope(|scope| {
+                    let late = scope.spawn(|| {
+                        second.start_morsel(1);
+                        for _ in 0..20 {
+                            second.push(&long_chunk(2, 1 << 20))?;
+                        }
+                        second.finish()
+                    });
+                    // Until it waits: some is early, and no more comes.
+                    let mut before = usize::MAX;
+                    loop {
+                        std::thread::sleep(5 * LOOK_EVERY);
+                        let early = sink.0.lock().waiting_bytes;
+                        if late.is_finished() || (early > 0 && early == before) {
+                            break;
+                        }
+                        before = early;
+                    }
+                    assert!(sink.0.lock().waiting_bytes <= LIMIT / WAITING_SHARE);
+                    assert!(!late.is_finished());
+                    match interrupted {
+                        true => context.cancel.raise(),
+                        false => first.finish().unwrap(),
+                    }
+                    late.join().unwrap()
+                });
+                match interrupted {
+                    true => assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted),
+                    false => {
+                        outcome.unwrap();
+                        assert_eq!(sink.commit().unwrap(), 41);
+                    }
+                }
+                assert!(context.memory.peak() < LIMIT);
+            }
+        }
+    }
+
+    #[test]
+    fn row_groups_end_when_they_have_many_bytes() {
+        let directory = Directory::new();
+        let path = directory.path("a.parquet");
+        let schema = vec![Field::new("a", DataType::Varchar)];
+        let context = context_with(GROUPS << 24);
+        let sink = copy_to(&path, &schema, &[], &context).unwrap();
+        let mut worker = sink.worker().unwrap();
+        const GROUPS: usize = 4;
+        // Each has as many bytes as a row group may have.
+        for _ in 0..GROUPS {
+            worker.push(&long_chunk(8, group_bytes(GROUPS << 24) / 8)).unwrap();
+        }
+        worker.finish().unwrap();
+        sink.commit().unwrap();
+        let file = parquet::file::serialized_reader::SerializedFileReader::new(File::open(&path).unwrap());
+        let groups = parquet::file::reader::FileReader::metadata(&file.unwrap()).num_row_groups();
+        assert!((GROUPS..=GROUPS + 1).contains(&groups), "{groups}");
+    }
+
+    #[test]
+    fn uuids_are_such_in_parquet() {
+        use parquet::basic::{LogicalType, Type};
+        let directory = Directory::new();
+        let path = directory.path("a.parquet");
+        let ids = [Some(0), None, Some(-1), Some(i128::MAX)];
+        let ids: Vec<Value> = ids.iter().map(|id| id.map_or(Value::Null, Value::Integer)).collect();
+        let schema = vec![Field::new("id", DataType::Uuid)];
+        let mut chunk = Chunk::new();
+        chunk.reset(ids.len());
+        let group = chunk.push_group(Selection::ALL);
+        chunk.push_column(entasis_arrow::vector_of(&ids, DataType::Uuid).unwrap(), group);
+        let sink = copy_to(&path, &schema, &[], &QueryContext::default()).unwrap();
+        let mut worker = sink.worker().unwrap();
+        worker.push(&chunk).unwrap();
+        worker.finish().unwrap();
+        sink.commit().unwrap();
+        let file = parquet::file::serialized_reader::SerializedFileReader::new(File::open(&path).unwrap());
+        let file = file.unwrap();
+        let column =
+            parquet::file::reader::FileReader::metadata(&file).file_metadata().schema_descr().column(0);
+        assert_eq!(column.physical_type(), Type::FIXED_LEN_BYTE_ARRAY);
+        assert_eq!(column.logical_type_ref(), Some(&LogicalType::Uuid));
+        let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
+        assert_eq!(relation.schema()[0].ty, DataType::Uuid);
+        let rows = read(&*relation, vec![], 2048).unwrap();
+        let shown = ids.iter().map(|id| vec![id.display(DataType::Uuid).to_string()]);
+        assert_eq!(rows, shown.collect::<Vec<_>>());
     }
 }

@@ -4,67 +4,91 @@
 //! string. Numbers keep all their digits, which readers that only have doubles may round. JSON has no
 //! notation for NaN and the infinities; they are strings.
 
-use super::csv::text::Text;
+use super::csv::text::{Parts, Take, Text};
+use super::strings::{LONG, reserve_value, string};
 use entasis_sql::TimeZone;
 use entasis_vector::value::nested;
-use entasis_vector::{Chunk, DataType, Schema, Value};
-use std::fmt::Write;
+use entasis_vector::{Chunk, DataType, Result, Schema, Value};
+use std::fmt::{self, Write};
 
 /// Appends a value of type `ty`; instants are written in `zone`.
 pub fn write_json(out: &mut String, value: &Value, ty: DataType, zone: TimeZone) {
-    let damaged = || vec![Value::Null];
-    match (value, ty) {
-        (Value::Null, _) => out.push_str("null"),
-        (Value::Boolean(v), _) => out.push_str(if *v { "true" } else { "false" }),
-        (Value::Float(v), _) if v.is_finite() => out.push_str(&value.display(ty).to_string()),
-        (Value::Integer(_), ty) if ty.is_integer() || ty.is_decimal() => {
-            out.push_str(&value.display(ty).to_string());
-        }
-        (Value::Integer(micros), DataType::TimestampTz) => {
-            let mut text = String::new();
-            let written = zone.write(&mut text, *micros as i64);
-            written.expect("a String takes everything");
-            write_json_text(out, &text);
-        }
-        (Value::Bytes(bytes), DataType::List(element)) => {
-            out.push('[');
-            for (i, value) in
-                nested::elements(bytes, *element).unwrap_or_else(|_| damaged()).iter().enumerate()
-            {
-                out.push_str(if i == 0 { "" } else { "," });
-                write_json(out, value, *element, zone);
-            }
-            out.push(']');
-        }
-        (Value::Bytes(bytes), DataType::Struct(fields)) => {
-            let values = nested::fields(bytes, fields).unwrap_or_else(|_| damaged());
-            for (i, (field, value)) in fields.iter().zip(&values).enumerate() {
-                out.push(if i == 0 { '{' } else { ',' });
-                write_json_text(out, field.name);
-                out.push(':');
-                write_json(out, value, field.ty, zone);
-            }
-            out.push_str(if fields.is_empty() { "{}" } else { "}" });
-        }
-        (value, ty) => write_json_text(out, &value.display(ty).to_string()),
-    }
+    write_value(out, value, ty, zone).expect("a String takes everything");
 }
 
 /// Appends a text as a string of JSON.
 pub fn write_json_text(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => write!(out, "\\u{:04x}", c as u32).expect("a String takes everything"),
-            c => out.push(c),
+    write_text(out, text).expect("a String takes everything");
+}
+
+fn write_value(out: &mut impl Write, value: &Value, ty: DataType, zone: TimeZone) -> fmt::Result {
+    let damaged = || vec![Value::Null];
+    match (value, ty) {
+        (Value::Null, _) => out.write_str("null"),
+        (Value::Boolean(v), _) => out.write_str(if *v { "true" } else { "false" }),
+        (Value::Float(v), _) if v.is_finite() => write!(out, "{}", value.display(ty)),
+        (Value::Integer(_), ty) if ty.is_integer() || ty.is_decimal() => write!(out, "{}", value.display(ty)),
+        (Value::Integer(micros), DataType::TimestampTz) => {
+            let mut text = String::new();
+            zone.write(&mut text, *micros as i64)?;
+            write_text(out, &text)
+        }
+        (Value::Text(text), DataType::Varchar) => write_text(out, text),
+        (Value::Bytes(bytes), DataType::List(element)) => {
+            out.write_char('[')?;
+            for (i, value) in
+                nested::elements(bytes, *element).unwrap_or_else(|_| damaged()).iter().enumerate()
+            {
+                out.write_str(if i == 0 { "" } else { "," })?;
+                write_value(out, value, *element, zone)?;
+            }
+            out.write_char(']')
+        }
+        (Value::Bytes(bytes), DataType::Struct(fields)) => {
+            let values = nested::fields(bytes, fields).unwrap_or_else(|_| damaged());
+            for (i, (field, value)) in fields.iter().zip(&values).enumerate() {
+                out.write_char(if i == 0 { '{' } else { ',' })?;
+                write_text(out, field.name)?;
+                out.write_char(':')?;
+                write_value(out, value, field.ty, zone)?;
+            }
+            out.write_str(if fields.is_empty() { "{}" } else { "}" })
+        }
+        (value, ty) => {
+            out.write_char('"')?;
+            write!(Escaped(out), "{}", value.display(ty))?;
+            out.write_char('"')
         }
     }
-    out.push('"');
+}
+
+fn write_text(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    Escaped(out).write_str(text)?;
+    out.write_char('"')
+}
+
+/// Writes text as it stands between the quotes of a string.
+struct Escaped<'a, W: Write>(&'a mut W);
+
+impl<W: Write> Write for Escaped<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let out = &mut *self.0;
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+            out.write_str(&rest[..at])?;
+            match rest.as_bytes()[at] {
+                b'"' => out.write_str("\\\""),
+                b'\\' => out.write_str("\\\\"),
+                b'\n' => out.write_str("\\n"),
+                b'\r' => out.write_str("\\r"),
+                b'\t' => out.write_str("\\t"),
+                byte => write!(out, "\\u{byte:04x}"),
+            }?;
+            rest = &rest[at + 1..];
+        }
+        out.write_str(rest)
+    }
 }
 
 /// How rows become a file of JSON.
@@ -102,19 +126,31 @@ impl JsonRows {
         if self.array { "\n]\n" } else { "" }
     }
 
-    /// Writes the rows of a chunk.
-    pub(super) fn rows(&self, chunk: &Chunk, schema: &Schema, out: &mut Text) {
-        let mut row_text = String::new();
+    /// Writes the rows of a chunk, and hands on what has been written part by part.
+    ///
+    /// # Errors
+    /// Those of `take`; resource, if there is not enough memory for a long value.
+    pub(super) fn rows(&self, chunk: &Chunk, schema: &Schema, out: &mut Text, take: Take<'_>) -> Result<()> {
         for row in 0..chunk.len() {
-            row_text.clear();
-            row_text.push_str(if self.array { ",\n  " } else { "" });
+            out.plain(if self.array { b",\n  " } else { b"" });
             for (column, (key, field)) in self.keys.iter().zip(schema).enumerate() {
-                row_text.push_str(key);
-                write_json(&mut row_text, &chunk.value(row, column, field.ty), field.ty, TimeZone::UTC);
+                out.plain(key.as_bytes());
+                let long = string(chunk, row, column).filter(|view| view.len() > LONG);
+                match (long, field.ty) {
+                    (Some(text), DataType::Varchar) => {
+                        Parts::new(out, take).write(|parts| write_text(parts, text.as_str()))?;
+                    }
+                    (long, ty) => {
+                        let _memory = reserve_value(long.map_or(0, |view| view.len()), ty)?;
+                        let value = chunk.value(row, column, ty);
+                        Parts::new(out, take).write(|parts| write_value(parts, &value, ty, TimeZone::UTC))?;
+                    }
+                }
             }
-            row_text.push_str(if self.array { "}" } else { "}\n" });
-            out.plain(row_text.as_bytes());
+            out.plain(if self.array { b"}" } else { b"}\n" });
+            out.hand_on(take)?;
         }
+        Ok(())
     }
 }
 
@@ -128,5 +164,37 @@ mod tests {
         let mut out = String::new();
         write_json_text(&mut out, &all);
         assert_eq!(serde_json::from_str::<String>(&out).unwrap(), all);
+    }
+
+    #[test]
+    fn long_texts_are_handed_on_part_by_part() {
+        use super::super::csv::text::PART_BYTES;
+        use entasis_vector::{Field, Selection, Vector};
+        let texts: Vec<Value> = [LONG + 1, 5 * PART_BYTES]
+            .into_iter()
+            .flat_map(|length| ["x", "\"\\", "\u{1}ü😀\n"].map(|unit| unit.repeat(length / unit.len() + 1)))
+            .map(|text| Value::Text(text.into()))
+            .collect();
+        let schema = vec![Field::new("a", DataType::Varchar)];
+        let mut chunk = Chunk::new();
+        chunk.reset(texts.len());
+        let group = chunk.push_group(Selection::ALL);
+        chunk.push_column(Vector::from_values(entasis_vector::PhysicalType::Str, &texts).unwrap(), group);
+        let (mut text, mut all, mut most) = (Text::default(), Vec::new(), 0);
+        let mut take = |text: &mut Text| {
+            most = most.max(text.len());
+            all.extend_from_slice(text.as_bytes());
+            text.clear();
+            Ok(())
+        };
+        JsonRows::new(&schema, false).rows(&chunk, &schema, &mut text, &mut take).unwrap();
+        take(&mut text).unwrap();
+        assert!(most < 3 * PART_BYTES, "{most} bytes at once");
+        let lines: Vec<&[u8]> = all.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), texts.len());
+        for (line, text) in lines.iter().zip(&texts) {
+            let row: serde_json::Value = serde_json::from_slice(line).unwrap();
+            assert!(Value::Text(row["a"].as_str().unwrap().into()) == *text);
+        }
     }
 }

@@ -16,6 +16,7 @@
 //! | [`pipe`] | sources that can be read only once |
 //! | [`codec`] | compressed text |
 //! | [`source`] | the bytes of a text file |
+//! | [`strings`] | long strings of a chunk |
 //! | [`target`] | where a file is written |
 //! | [`paths`] | columns from paths: `filename`, directories called `key=value` |
 //! | [`parquet`] | reading Parquet: projection, pruning by statistics, several files as one |
@@ -42,6 +43,7 @@ mod pipe;
 mod prune;
 mod row_groups;
 mod source;
+mod strings;
 mod target;
 
 pub use copy::{FileSink, copy_to};

@@ -13,25 +13,27 @@
 //!    ([`find`]): whoever names the same pipe, by whatever path, meets the same bytes.
 //!
 //! A FIFO in the file system may be opened again once its scan has ended and nobody reads it any more: it has
-//! another writer then. A pipe without a name of its own, such as that of standard input, has lost what a
-//! scan did not take when it ended early (`LIMIT`), so it cannot be read again.
+//! another writer then. If no writer came before the reader was interrupted, the thread that waits for it is
+//! released, and the next one opens it anew. A pipe without a name of its own, such as that of standard
+//! input, has lost what a scan did not take when it ended early (`LIMIT`), so it cannot be read again.
 
 use entasis_engine::exec::CancelFlag;
 use entasis_vector::{Error, Result};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes that are read at once: as many as a pipe of Linux holds.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Blocks that are read ahead.
 const BLOCKS_AHEAD: usize = 16;
 /// Time between two looks for an interrupt.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The pipes of this process that have been opened and not been read to their end. It is locked before the
 /// state of one of them.
@@ -115,6 +117,10 @@ pub(super) struct Pipe {
     kept: Option<File>,
     /// The thread that reads it.
     reader: JoinHandle<()>,
+    /// Whether that has opened it: a FIFO has had a writer then.
+    is_opened: Arc<AtomicBool>,
+    /// Whether that was let go because no writer had come: its end is not that of any bytes.
+    is_given_up: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -145,10 +151,15 @@ impl Pipe {
         let kept = file.as_ref().map(File::try_clone).transpose()?;
         let (sender, rest) = sync_channel(BLOCKS_AHEAD);
         let own_path = path.to_owned();
+        let is_opened = Arc::new(AtomicBool::new(file.is_some()));
+        let opened = is_opened.clone();
         let reader = std::thread::Builder::new().name("entasis-pipe".into()).spawn(move || {
             // Opening a FIFO waits for a writer.
             match file.map_or_else(|| File::open(&own_path), Ok) {
-                Ok(file) => read_ahead(file, &sender),
+                Ok(file) => {
+                    opened.store(true, Ordering::Relaxed);
+                    read_ahead(file, &sender);
+                }
                 // Nobody may be left to hear it.
                 Err(error) => {
                     let _ = sender.send(Block::Failed(error));
@@ -156,7 +167,15 @@ impl Pipe {
             }
         })?;
         let state = State { head: Vec::new(), ended: None, rest: Some(rest), left: false };
-        Ok(Pipe { id, path: path.to_owned(), kept, reader, state: Mutex::new(state) })
+        Ok(Pipe {
+            id,
+            path: path.to_owned(),
+            kept,
+            reader,
+            is_opened,
+            is_given_up: AtomicBool::new(false),
+            state: Mutex::new(state),
+        })
     }
 
     /// Reads from the start without taking anything away.
@@ -198,11 +217,48 @@ impl Pipe {
             && self.state.try_lock().is_ok_and(|state| state.left)
     }
 
-    /// Forgets it, so that its path can be opened again.
-    fn forget(&self) {
-        lock(&OPEN).retain(|pipe| !std::ptr::eq(&**pipe, self));
+    /// True if no writer has come yet.
+    fn is_waiting(&self) -> bool {
+        !self.is_opened.load(Ordering::Relaxed) && !self.reader.is_finished()
+    }
+
+    /// The next block.
+    fn next(&self, rest: &Receiver<Block>, cancel: &CancelFlag) -> io::Result<Block> {
+        match next_block(rest, cancel)? {
+            Block::End(_) if self.is_given_up.load(Ordering::Relaxed) => {
+                Err(io::Error::other("another statement was interrupted that waited for its writer"))
+            }
+            block => Ok(block),
+        }
+    }
+
+    /// Forgets it, and lets the thread go that waits for a writer, before anybody else opens it.
+    fn give_up(&self) {
+        let mut open = lock(&OPEN);
+        open.retain(|pipe| !std::ptr::eq(&**pipe, self));
+        if self.is_waiting() {
+            self.is_given_up.store(true, Ordering::Relaxed);
+            release(&self.path);
+            // It has nothing to do but to open and close the FIFO; if a writer has come just now, it has it.
+            let until = Instant::now() + LOOK_EVERY;
+            while !self.reader.is_finished() && Instant::now() < until {
+                std::thread::yield_now();
+            }
+        }
     }
 }
+
+/// Lets the thread go on that waits for a writer of the FIFO at `path`: there is one for a moment, which
+/// writes nothing.
+#[cfg(unix)]
+fn release(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt;
+    // If nobody waits, or the FIFO is gone, there is nothing to do.
+    let _ = std::fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path);
+}
+
+#[cfg(not(unix))]
+fn release(_: &Path) {}
 
 /// Sends the blocks of `file`, until nobody wants them.
 fn read_ahead(mut file: File, sender: &SyncSender<Block>) {
@@ -251,14 +307,14 @@ impl Read for Peeking {
         let State { head, ended, rest, .. } = &mut *state;
         let Some(rest) = rest else { return Err(io::Error::other("another statement has read the pipe")) };
         if self.at == head.len() && ended.is_none() {
-            match next_block(rest, &self.cancel) {
+            match self.pipe.next(rest, &self.cancel) {
                 Ok(Block::Bytes(bytes)) => head.extend_from_slice(&bytes),
                 Ok(Block::End(file)) => *ended = Some(file),
                 Ok(Block::Failed(error)) | Err(error) => {
                     drop(state);
-                    // Whoever is next opens it again, unless this one was interrupted.
-                    if !self.cancel.is_raised() {
-                        self.pipe.forget();
+                    // Whoever is next opens it again, unless there is a writer whose bytes it is to get.
+                    if !self.cancel.is_raised() || self.pipe.is_waiting() {
+                        self.pipe.give_up();
                     }
                     return Err(error);
                 }
@@ -284,7 +340,7 @@ impl Read for Taking {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.block.len() && !self.ended {
             self.at = 0;
-            match next_block(&self.rest, &self.cancel)? {
+            match self.pipe.next(&self.rest, &self.cancel)? {
                 Block::Bytes(bytes) => self.block = bytes,
                 Block::End(_) => (self.block, self.ended) = (Vec::new(), true),
                 Block::Failed(error) => return Err(error),
@@ -299,8 +355,8 @@ impl Read for Taking {
 impl Drop for Taking {
     fn drop(&mut self) {
         lock(&self.pipe.state).left = true;
-        if self.ended {
-            self.pipe.forget();
+        if self.ended || self.pipe.is_waiting() {
+            self.pipe.give_up();
         }
     }
 }
@@ -358,6 +414,35 @@ mod tests {
         cancel.raise();
         assert!(pipe.peek(cancel.clone()).unwrap().read(&mut [0]).is_err());
         assert!(pipe.take(cancel).unwrap().read(&mut [0]).is_err());
+    }
+
+    #[test]
+    fn a_fifo_that_nobody_waits_for_any_more_is_opened_anew() {
+        let directory = Directory::new();
+        let path = fifo(&directory);
+        let (interrupted, cancel) = (CancelFlag::default(), CancelFlag::default());
+        interrupted.raise();
+        for take in [false, true] {
+            let pipe = find(&path).unwrap().unwrap();
+            let waits = pipe.is_opened.clone();
+            match take {
+                false => assert!(pipe.peek(interrupted.clone()).unwrap().read(&mut [0]).is_err()),
+                true => assert!(pipe.take(interrupted.clone()).unwrap().read(&mut [0]).is_err()),
+            }
+            while !pipe.reader.is_finished() {
+                std::thread::yield_now();
+            }
+            assert!(
+                waits.load(Ordering::Relaxed),
+                "the thread that waited was let go, without a writer of ours"
+            );
+            assert!(lock(&OPEN).iter().all(|open| !Arc::ptr_eq(open, &pipe)), "it is forgotten");
+        }
+        let (writer_path, text) = (path.clone(), "a,b\n");
+        let writer = std::thread::spawn(move || std::fs::write(writer_path, text));
+        let pipe = find(&path).unwrap().unwrap();
+        assert_eq!(all(pipe.take(cancel).unwrap()), text.as_bytes());
+        writer.join().unwrap().unwrap();
     }
 
     #[test]

@@ -6,42 +6,108 @@
 //!    by the worker that takes it. The first one that is encoded says which columns are written without a
 //!    dictionary ([`super::dictionaries`]).
 //! 3. [`RowGroups::append`] writes encoded row groups to the file in order; one that is early waits.
+//!
+//! A row group is complete when it has as many rows as it should, or as many bytes as it may. Rows, pages
+//! that are being made and encoded row groups are reserved as long as they are there.
 
 use super::dictionaries::repeats;
-use arrow_array::RecordBatch;
+use super::target::TargetFile;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType as ArrowType, SchemaRef};
-use entasis_engine::exec::QueryContext;
+use entasis_engine::exec::{MemoryBudget, QueryContext, Reservation};
 use entasis_vector::{Error, Result};
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterPropertiesBuilder;
+use parquet::file::properties::{EnabledStatistics, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::sync::Arc;
+
+/// The most bytes of the rows of a row group, before they are encoded.
+const GROUP_BYTES: usize = 256 << 20;
+/// The part of all memory that the rows of one row group may take.
+const GROUP_SHARE: usize = 16;
+/// Copies of the values of a page that the library makes: the page, and the page compressed, with room.
+const PAGE_COPIES: usize = 3;
+/// Bytes of a column's values, on average, from which on their least and greatest are not recorded: the
+/// library copies them several times, and only their first bytes go to the file.
+const NO_BOUNDS: usize = 16 << 10;
+
+/// The most bytes of rows that become a row group, if there is `limit` memory.
+pub(super) fn group_bytes(limit: usize) -> usize {
+    (limit / GROUP_SHARE).clamp(1 << 20, GROUP_BYTES)
+}
+
+/// Rows, and the memory that they take. Parts of them share it.
+#[derive(Clone)]
+pub(super) struct Batch {
+    rows: RecordBatch,
+    bytes: usize,
+    _memory: Arc<Reservation>,
+}
+
+impl Batch {
+    /// `rows`, for which `memory` is reserved.
+    pub(super) fn new(rows: RecordBatch, memory: Reservation) -> Batch {
+        Batch { rows, bytes: memory.bytes(), _memory: Arc::new(memory) }
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    /// Bytes of the rows.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Some of the rows.
+    fn slice(&self, start: usize, rows: usize) -> Batch {
+        let bytes = (self.bytes as u128 * rows as u128 / self.rows().max(1) as u128) as usize;
+        Batch { rows: self.rows.slice(start, rows), bytes, _memory: self._memory.clone() }
+    }
+}
+
+/// A row group as bytes of the file, and the memory that it takes.
+pub(super) struct Encoded {
+    columns: Vec<ArrowColumnChunk>,
+    memory: Reservation,
+}
+
+impl Encoded {
+    /// Bytes of it.
+    pub(super) fn bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+}
 
 /// A Parquet file that is being written.
 pub(super) struct RowGroups {
     target: Target,
     schema: SchemaRef,
     most_rows: usize,
+    most_bytes: usize,
     /// Rows that do not fill a row group yet.
-    open: Vec<RecordBatch>,
+    open: Vec<Batch>,
     open_rows: usize,
+    open_bytes: usize,
     complete: VecDeque<RowGroup>,
     /// Number of completed row groups.
     completed: usize,
-    encoded: BTreeMap<usize, Vec<ArrowColumnChunk>>,
+    encoded: BTreeMap<usize, Encoded>,
     /// Number of row groups in the file.
     appended: usize,
 }
 
 /// The file: empty until the first row group is known.
 enum Target {
-    Empty(File, WriterPropertiesBuilder),
-    Open(SerializedFileWriter<File>, Encoder),
+    Empty(TargetFile, WriterPropertiesBuilder),
+    Open(SerializedFileWriter<TargetFile>, Encoder),
     /// It could not be opened.
     Failed,
 }
@@ -50,7 +116,7 @@ enum Target {
 pub(super) struct RowGroup {
     /// Its number in the file.
     pub number: usize,
-    pub batches: Vec<RecordBatch>,
+    pub batches: Vec<Batch>,
 }
 
 /// Encodes rows as bytes of a file. Cheap to clone.
@@ -65,23 +131,26 @@ fn failed(error: &ParquetError) -> Error {
 }
 
 impl RowGroups {
-    /// A file with row groups of `most_rows` rows; the last one has the remainder.
+    /// A file with row groups of `most_rows` rows, or of fewer, if they have `most_bytes`; the last one has
+    /// the remainder.
     ///
     /// # Errors
     /// Not supported, if Parquet cannot represent a type.
     pub(super) fn new(
-        file: File,
+        file: TargetFile,
         schema: SchemaRef,
         properties: WriterPropertiesBuilder,
-        most_rows: usize,
+        (most_rows, most_bytes): (usize, usize),
     ) -> Result<RowGroups> {
         ArrowSchemaConverter::new().convert(&schema).map_err(|error| failed(&error))?;
         Ok(RowGroups {
             target: Target::Empty(file, properties),
             schema,
             most_rows,
+            most_bytes,
             open: Vec::new(),
             open_rows: 0,
+            open_bytes: 0,
             complete: VecDeque::new(),
             completed: 0,
             encoded: BTreeMap::new(),
@@ -90,15 +159,19 @@ impl RowGroups {
     }
 
     /// Begins the file, whose first row group is `first`.
-    fn begin(&mut self, first: &[RecordBatch]) -> Result<()> {
+    fn begin(&mut self, first: &[Batch]) -> Result<()> {
         let Target::Empty(file, mut properties) = std::mem::replace(&mut self.target, Target::Failed) else {
             return Err(Error::internal("a Parquet file was begun before"));
         };
-        let rows = first.iter().map(RecordBatch::num_rows).sum();
+        let rows = first.iter().map(Batch::rows).sum();
         for (index, field) in self.schema.fields().iter().enumerate() {
-            if first.first().is_some_and(|batch| !repeats(batch.column(index), rows)) {
-                let column = ColumnPath::new(vec![field.name().clone()]);
-                properties = properties.set_column_dictionary_enabled(column, false);
+            let column = || ColumnPath::new(vec![field.name().clone()]);
+            if first.first().is_some_and(|batch| !repeats(batch.rows.column(index), rows)) {
+                properties = properties.set_column_dictionary_enabled(column(), false);
+            }
+            let bytes: usize = first.iter().map(|batch| values_bytes(batch.rows.column(index))).sum();
+            if bytes / rows.max(1) >= NO_BOUNDS {
+                properties = properties.set_column_statistics_enabled(column(), EnabledStatistics::None);
             }
         }
         let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties.build()));
@@ -112,7 +185,7 @@ impl RowGroups {
     ///
     /// # Errors
     /// I/O.
-    pub(super) fn encoder(&mut self, group: &[RecordBatch]) -> Result<Encoder> {
+    pub(super) fn encoder(&mut self, group: &[Batch]) -> Result<Encoder> {
         if let Target::Empty(..) = self.target {
             self.begin(group)?;
         }
@@ -126,31 +199,32 @@ impl RowGroups {
     ///
     /// # Errors
     /// I/O.
-    pub(super) fn add_encoded(&mut self, columns: Vec<ArrowColumnChunk>) -> Result<()> {
+    pub(super) fn add_encoded(&mut self, group: Encoded) -> Result<()> {
         if self.open_rows > 0 {
             self.complete()?;
         }
         let number = self.completed;
         self.completed += 1;
-        self.append(number, columns)
+        self.append(number, group)
     }
 
     /// Takes the next rows of the file.
     ///
     /// # Errors
     /// I/O.
-    pub(super) fn add(&mut self, mut batch: RecordBatch) -> Result<()> {
-        while self.open_rows + batch.num_rows() >= self.most_rows {
+    pub(super) fn add(&mut self, mut batch: Batch) -> Result<()> {
+        while self.open_rows + batch.rows() >= self.most_rows {
             let fits = self.most_rows - self.open_rows;
             self.open.push(batch.slice(0, fits));
-            batch = batch.slice(fits, batch.num_rows() - fits);
+            batch = batch.slice(fits, batch.rows() - fits);
             self.complete()?;
         }
-        if batch.num_rows() > 0 {
-            self.open_rows += batch.num_rows();
+        if batch.rows() > 0 {
+            self.open_rows += batch.rows();
+            self.open_bytes += batch.bytes();
             self.open.push(batch);
         }
-        Ok(())
+        if self.open_bytes >= self.most_bytes { self.complete() } else { Ok(()) }
     }
 
     /// Makes a row group of the remaining rows.
@@ -159,7 +233,7 @@ impl RowGroups {
     /// I/O.
     pub(super) fn complete(&mut self) -> Result<()> {
         let batches = std::mem::take(&mut self.open);
-        self.open_rows = 0;
+        (self.open_rows, self.open_bytes) = (0, 0);
         if let Target::Empty(..) = self.target {
             self.begin(&batches)?;
         }
@@ -180,14 +254,14 @@ impl RowGroups {
     ///
     /// # Errors
     /// I/O.
-    pub(super) fn append(&mut self, number: usize, columns: Vec<ArrowColumnChunk>) -> Result<()> {
+    pub(super) fn append(&mut self, number: usize, group: Encoded) -> Result<()> {
         let Target::Open(file, _) = &mut self.target else {
             return Err(Error::internal("a row group for a file that was not begun"));
         };
-        self.encoded.insert(number, columns);
-        while let Some(columns) = self.encoded.remove(&self.appended) {
+        self.encoded.insert(number, group);
+        while let Some(group) = self.encoded.remove(&self.appended) {
             let mut out = file.next_row_group().map_err(|error| failed(&error))?;
-            for column in columns {
+            for column in group.columns {
                 column.append_to_row_group(&mut out).map_err(|error| failed(&error))?;
             }
             out.close().map_err(|error| failed(&error))?;
@@ -212,33 +286,46 @@ impl RowGroups {
 }
 
 impl Encoder {
-    /// The columns of a row group of `batches`, encoded and compressed.
+    /// The columns of a row group of `batches`, encoded and compressed, in memory of `budget`.
     ///
     /// # Errors
-    /// Interrupted; those of the encoding.
+    /// Interrupted; resource, if there is not enough memory; those of the encoding.
     pub(super) fn encode(
         &self,
-        batches: &[RecordBatch],
+        batches: &[Batch],
+        budget: &Arc<MemoryBudget>,
         context: &QueryContext,
-    ) -> Result<Vec<ArrowColumnChunk>> {
+    ) -> Result<Encoded> {
         // The number of the row group is of use only to encryption.
         let mut writers = self.factory.create_column_writers(0).map_err(|error| failed(&error))?.into_iter();
-        let mut chunks = Vec::with_capacity(writers.len());
+        let mut columns = Vec::with_capacity(writers.len());
+        let (mut memory, mut done) = (Reservation::new(budget), 0);
         for (column, field) in self.schema.fields().iter().enumerate() {
             let mut own: Vec<_> = writers.by_ref().take(leaves_of(field.data_type())).collect();
             for batch in batches {
                 context.check()?;
-                let leaves = compute_leaves(field, batch.column(column)).map_err(|error| failed(&error))?;
+                let values = batch.rows.column(column);
+                let written: usize = own.iter().map(ArrowColumnWriter::memory_size).sum();
+                memory.resize(done + written + PAGE_COPIES * values_bytes(values))?;
+                let leaves = compute_leaves(field, values).map_err(|error| failed(&error))?;
                 for (writer, leaf) in own.iter_mut().zip(&leaves) {
                     writer.write(leaf).map_err(|error| failed(&error))?;
                 }
             }
             for writer in own {
-                chunks.push(writer.close().map_err(|error| failed(&error))?);
+                let chunk = writer.close().map_err(|error| failed(&error))?;
+                done += usize::try_from(chunk.close().bytes_written).unwrap_or(usize::MAX);
+                columns.push(chunk);
             }
         }
-        Ok(chunks)
+        memory.resize(done)?;
+        Ok(Encoded { columns, memory })
     }
+}
+
+/// Bytes of the values of a column of a batch.
+fn values_bytes(values: &ArrayRef) -> usize {
+    values.to_data().get_slice_memory_size().unwrap_or_else(|_| values.get_array_memory_size())
 }
 
 /// The number of columns that a file has for one of a type: for each field of a struct its own.
@@ -251,15 +338,15 @@ fn leaves_of(ty: &ArrowType) -> usize {
 }
 
 /// Removes the first `rows` rows of `batches`, which have as many, and returns them.
-pub(super) fn split(batches: &mut Vec<RecordBatch>, rows: usize) -> Vec<RecordBatch> {
+pub(super) fn split(batches: &mut Vec<Batch>, rows: usize) -> Vec<Batch> {
     let (mut first, mut missing) = (Vec::new(), rows);
     let mut rest = std::mem::take(batches).into_iter();
     while missing > 0
         && let Some(batch) = rest.next()
     {
-        let fits = missing.min(batch.num_rows());
-        if fits < batch.num_rows() {
-            batches.push(batch.slice(fits, batch.num_rows() - fits));
+        let fits = missing.min(batch.rows());
+        if fits < batch.rows() {
+            batches.push(batch.slice(fits, batch.rows() - fits));
         }
         first.push(batch.slice(0, fits));
         missing -= fits;

@@ -8,15 +8,21 @@
 //!
 //! So a statement that fails leaves an older file as it was, and never a partial one. What has gone into a
 //! device or a pipe cannot be taken back.
+//!
+//! Whoever waits for a reader of a FIFO, until it comes or until it has read, can be interrupted: it is
+//! opened and written to without blocking, again and again.
 
-use super::pipe::is_pipe;
+use super::pipe::{LOOK_EVERY, is_pipe};
 use crate::shared::refuse_database;
+use entasis_engine::exec::CancelFlag;
 use entasis_vector::{Error, Result};
 use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// Links that are followed before they are taken for a circle, as by the system.
 const MOST_LINKS: usize = 40;
@@ -31,14 +37,19 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Opens what is to be written at the path, and the file to write to.
+    /// Opens what is to be written at the path, and the file to write to. Waiting for a reader ends when
+    /// `cancel` is raised.
     ///
     /// # Errors
-    /// Input, if that is no place for a file; I/O.
-    pub(super) fn open(path: &str) -> Result<(Target, File)> {
-        let failed = |e: io::Error| Error::io(format!("'{path}'"), &e);
+    /// Input, if that is no place for a file; I/O; interrupted.
+    pub(super) fn open(path: &str, cancel: &CancelFlag) -> Result<(Target, TargetFile)> {
+        let failed = |e: io::Error| match cancel.is_raised() {
+            true => Error::interrupted(),
+            false => Error::io(format!("'{path}'"), &e),
+        };
+        let of = |file: File| TargetFile { file, cancel: cancel.clone() };
         if let Some(file) = descriptor(path).map_err(failed)? {
-            return Ok((Target::Into, file));
+            return Ok((Target::Into, of(file)));
         }
         let followed = follow(Path::new(path)).map_err(failed)?;
         let old = match std::fs::metadata(&followed) {
@@ -47,8 +58,7 @@ impl Target {
             Err(error) => return Err(failed(error)),
         };
         if old.as_ref().is_some_and(is_pipe) {
-            let file = OpenOptions::new().write(true).open(&followed).map_err(failed)?;
-            return Ok((Target::Into, file));
+            return Ok((Target::Into, of(open_pipe(&followed, cancel).map_err(failed)?)));
         }
         refuse_database(&followed)?;
         let Some(name) = followed.file_name().filter(|_| !old.as_ref().is_some_and(|old| old.is_dir()))
@@ -67,7 +77,7 @@ impl Target {
                     if let Some(old) = old {
                         file.set_permissions(old.permissions()).map_err(failed)?;
                     }
-                    return Ok((target, file));
+                    return Ok((target, of(file)));
                 }
             }
         }
@@ -104,6 +114,62 @@ impl Drop for Target {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+/// The file to write to.
+#[derive(Debug)]
+pub(super) struct TargetFile {
+    file: File,
+    cancel: CancelFlag,
+}
+
+impl Write for TargetFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut pause = SHORT_PAUSE;
+        loop {
+            match self.file.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(&mut pause, &self.cancel)?,
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Time until the first look whether a pipe has been read.
+const SHORT_PAUSE: Duration = Duration::from_micros(20);
+
+/// Waits a little, and longer the next time.
+fn wait(pause: &mut Duration, cancel: &CancelFlag) -> io::Result<()> {
+    if cancel.is_raised() {
+        return Err(io::Error::other("interrupted"));
+    }
+    thread::sleep(*pause);
+    *pause = (*pause * 2).min(LOOK_EVERY);
+    Ok(())
+}
+
+/// Opens a pipe or a device to write to, once it has a reader.
+#[cfg(unix)]
+fn open_pipe(path: &Path, cancel: &CancelFlag) -> io::Result<File> {
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+    let is_fifo = std::fs::metadata(path)?.file_type().is_fifo();
+    let mut pause = SHORT_PAUSE;
+    loop {
+        match OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+            // Nobody reads it.
+            Err(error) if is_fifo && error.raw_os_error() == Some(libc::ENXIO) => wait(&mut pause, cancel)?,
+            opened => return opened,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn open_pipe(path: &Path, _: &CancelFlag) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
 }
 
 /// The path that symbolic links at the end of `path` lead to, whether there is a file or not.
@@ -147,11 +213,12 @@ fn descriptor(path: &str) -> io::Result<Option<File>> {
 mod tests {
     use super::*;
     use crate::files::test_files::Directory;
+    use entasis_vector::ErrorKind;
     use std::io::Read;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn write(path: &str, text: &str) -> Result<()> {
-        let (target, mut file) = Target::open(path)?;
+        let (target, mut file) = Target::open(path, &CancelFlag::default())?;
         file.write_all(text.as_bytes()).unwrap();
         target.commit().unwrap();
         Ok(())
@@ -199,8 +266,36 @@ mod tests {
     fn what_is_not_committed_leaves_nothing() {
         let directory = Directory::new();
         let path = directory.write("a", "old");
-        drop(Target::open(&path).unwrap());
+        drop(Target::open(&path, &CancelFlag::default()).unwrap());
         assert_eq!(directory.names(), ["a"]);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+    }
+
+    #[test]
+    fn waiting_for_a_reader_of_a_fifo_ends_with_an_interrupt() {
+        let directory = Directory::new();
+        let path = directory.path("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let cancel = CancelFlag::default();
+        cancel.raise();
+        assert_eq!(Target::open(&path, &cancel).unwrap_err().kind(), ErrorKind::Interrupted);
+        cancel.clear();
+        let bytes: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
+        thread::scope(|scope| {
+            // It comes later, and reads all of it.
+            let reader = scope.spawn(|| std::fs::read(&path).unwrap());
+            let (_, mut file) = Target::open(&path, &cancel).unwrap();
+            file.write_all(&bytes).unwrap();
+            drop(file);
+            assert!(reader.join().unwrap() == bytes);
+        });
+        thread::scope(|scope| {
+            // It comes, and reads nothing until the writer has been interrupted.
+            let reader = scope.spawn(|| File::open(&path).unwrap());
+            let (_, mut file) = Target::open(&path, &cancel).unwrap();
+            let _reader = reader.join().unwrap();
+            cancel.raise();
+            assert!(file.write_all(&bytes).is_err());
+        });
     }
 }

@@ -34,7 +34,7 @@ pub(super) use self::backup::backup;
 
 use self::compact::Free;
 use super::names::FileNames;
-use super::opening;
+use super::opening::{self, Made};
 use super::watched::Bytes;
 use crate::config::format_bytes;
 use entasis_engine::exec::Progress;
@@ -156,7 +156,8 @@ impl Durable {
         progress: Option<Arc<Progress>>,
     ) -> Result<(Durable, Catalog)> {
         let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
-        let (file, data) = opening::open_file(path, read.as_ref())?;
+        let mut made = Made::default();
+        let (file, data) = opening::open_file(path, read.as_ref(), &mut made)?;
         let log_path = opening::log_path(&data.path);
         let found = opening::find_log(&log_path)?;
         let header = file.header();
@@ -178,12 +179,16 @@ impl Durable {
             file.commit(Contents { roots: header.roots, log_position, state: State::Open })?;
         }
         // Not before: what cannot be opened is left as it was.
-        let log = found.map_or_else(|| opening::create_log(&log_path), Ok)?;
+        let log = match found {
+            Some(log) => log,
+            None => opening::create_log(&log_path, &data, &mut made)?,
+        };
         // Whoever has made the files may have been killed before their names were durable.
         let failed = |error| Error::io(format!("cannot sync the directory of {}", path.display()), &error);
         sync_directory(&data.path).map_err(failed)?;
         let (mut durable, catalog) = Durable::resumed(file, log.file.clone(), recovered)?;
         durable.names = Some(FileNames { data, log });
+        made.keep();
         Ok((durable, catalog))
     }
 

@@ -1,15 +1,16 @@
 //! Opens or creates the data file of a database and its log.
 //!
 //! The files have the names that they are given here as long as they are open ([`super::names`]). What is
-//! under these names and is no database, or is another one's log, is refused and left alone.
+//! under these names and is no database, or is another one's log, is refused and left alone. An opening that
+//! fails, such as on a full disk, leaves what it found ([`Made`]).
 
 use super::names::NamedFile;
 use super::watched::{Bytes, Watched, WatchedFile};
 use entasis_storage::backend::{
-    Backend, FileBackend, FileId, Lock, MemoryBackend, canonical, create_file, fill_empty,
+    Backend, FileBackend, FileId, Lock, MemoryBackend, canonical, create_file, fill_empty, remove_own,
 };
 use entasis_storage::checkpoint::{FilePart, Files};
-use entasis_storage::file::{Access, DataFile, DatabaseId};
+use entasis_storage::file::{Access, DataFile, DatabaseId, State};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher, RandomState};
@@ -82,39 +83,88 @@ fn refuse_what_is_no_file(shown: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Io, text))
 }
 
+/// What was under the name of a data file before this opening has put a new one there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// An empty file.
+    Empty,
+}
+
+/// The files that an opening has made. Unless it succeeds ([`Made::keep`]), they are removed while they are
+/// still locked; what was there before is left.
+#[derive(Default)]
+pub(super) struct Made {
+    data: Option<(PathBuf, Arc<FileBackend>, Before)>,
+    /// The log, and the data file that it belongs to.
+    log: Option<(PathBuf, Arc<FileBackend>, Arc<FileBackend>)>,
+}
+
+impl Made {
+    /// Keeps them.
+    pub(super) fn keep(mut self) {
+        (self.data, self.log) = (None, None);
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Some((path, log, data)) = self.log.take() {
+            // A data file that was there before needs the log, if the opening has got as far as to say so.
+            let is_closed =
+                || DataFile::open(data, Access::Read).is_ok_and(|it| it.header().state == State::Closed);
+            if self.data.is_some() || is_closed() {
+                let _ = remove_own(&path, &log);
+            }
+        }
+        match self.data.take() {
+            Some((path, file, Before::Nothing)) => _ = remove_own(&path, &file),
+            Some((_, file, Before::Empty)) => _ = file.set_len(0),
+            None => {}
+        }
+    }
+}
+
 /// Opens a database file for writing, or creates it. It is locked, and has its name. Reads are counted in
-/// `read`.
-pub(super) fn open_file(shown: &Path, read: Option<&Arc<Bytes>>) -> Result<(DataFile, NamedFile)> {
+/// `read`, and what is created in `made`.
+pub(super) fn open_file(
+    shown: &Path,
+    read: Option<&Arc<Bytes>>,
+    made: &mut Made,
+) -> Result<(DataFile, NamedFile)> {
     let failed = |error| Error::io(format!("cannot open the database {}", shown.display()), &error);
     for _ in 0..TRIES {
         refuse_what_is_no_file(shown)?;
         let path = name_of(shown)?;
-        let file = match FileBackend::open(&path, true) {
+        let mut file = match FileBackend::open(&path, true) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 refuse_log_of_nobody(&path)?;
-                match create_file(&path, new_database).map_err(failed)? {
-                    Some(made) => made,
-                    // Another process creates it.
-                    None => continue,
-                }
+                // `None` if another process creates it.
+                let Some(file) = create_file(&path, new_database).map_err(failed)? else { continue };
+                made.data = Some((path.clone(), file.clone(), Before::Nothing));
+                file
             }
             opened => Arc::new(opened.map_err(failed)?.called(shown)),
         };
-        let id = file.id().map_err(failed)?;
-        let has_its_name = || Ok::<bool, Error>(FileId::of(&path).map_err(failed)? == Some(id));
+        let mut id = file.id().map_err(failed)?;
+        let has_its_name = |id: FileId| Ok::<bool, Error>(FileId::of(&path).map_err(failed)? == Some(id));
         if file.length().map_err(failed)? == 0 {
             // Another process creates it, or it was empty before, as if it were not there.
             if !file.lock(Lock::Exclusive).map_err(failed)? {
                 thread::sleep(PAUSE);
-            } else if has_its_name()? && file.length().map_err(failed)? == 0 {
-                refuse_log_of_nobody(&path)?;
-                fill_empty(&path, &file, new_database).map_err(failed)?;
+                continue;
             }
-            continue;
+            if !has_its_name(id)? || file.length().map_err(failed)? > 0 {
+                continue;
+            }
+            refuse_log_of_nobody(&path)?;
+            file = fill_empty(&path, &file, new_database).map_err(failed)?;
+            made.data = Some((path.clone(), file.clone(), Before::Empty));
+            id = file.id().map_err(failed)?;
         }
         let opened = DataFile::open(watched(file.clone(), read), Access::Write)?;
         // Before it was locked, another file may have been put in its place.
-        if has_its_name()? {
+        if has_its_name(id)? {
             return Ok((opened, NamedFile { path, id, file }));
         }
     }
@@ -147,10 +197,12 @@ pub(super) fn find_log(path: &Path) -> Result<Option<NamedFile>> {
     own_log(path, FileBackend::open(path, true).map_err(failed)?).map(Some)
 }
 
-/// Creates the log of a database, which is empty, and locks it.
-pub(super) fn create_log(path: &Path) -> Result<NamedFile> {
+/// Creates the log of the database in `data`, which is empty, and locks it.
+pub(super) fn create_log(path: &Path, data: &NamedFile, made: &mut Made) -> Result<NamedFile> {
     let failed = |error| Error::io(format!("cannot create the log {}", path.display()), &error);
-    own_log(path, FileBackend::create(path).map_err(failed)?)
+    let log = own_log(path, FileBackend::create(path).map_err(failed)?)?;
+    made.log = Some((path.to_owned(), log.file.clone(), data.file.clone()));
+    Ok(log)
 }
 
 fn own_log(path: &Path, file: FileBackend) -> Result<NamedFile> {

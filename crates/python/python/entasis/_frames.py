@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     import pandas
@@ -20,14 +20,22 @@ if TYPE_CHECKING:
 
 #: The most digits of a DECIMAL.
 _DIGITS = 38
+#: Rows of a column of Python objects that are converted at once: other threads wait meanwhile.
+_PIECE = 1 << 16
+#: Microseconds of a day.
+_DAY = 86_400_000_000
 
 
-def from_pandas(frame: pandas.DataFrame) -> pyarrow.Table:
-    """The columns of a frame, without its index."""
+def _go_on() -> None:
+    """Whoever converts goes on."""
+
+
+def from_pandas(frame: pandas.DataFrame, look: Callable[[], None] = _go_on) -> pyarrow.Table:
+    """The columns of a frame, without its index. `look` is called now and then, and may raise."""
     import pyarrow
 
     try:
-        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        table = _table(frame, look)
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
         pass
     else:
@@ -41,9 +49,42 @@ def from_pandas(frame: pandas.DataFrame) -> pyarrow.Table:
     return pyarrow.Table.from_arrays(columns, [str(name) for name in frame.columns])
 
 
-def from_series(series: pandas.Series) -> pyarrow.Table:
+def _table(frame: pandas.DataFrame, look: Callable[[], None]) -> pyarrow.Table:
+    """The columns as pyarrow converts them, those of many Python objects piece by piece."""
+    import pyarrow
+
+    pieces: dict[int, pyarrow.ChunkedArray] = {}
+    if len(frame) > _PIECE:
+        for place, dtype in enumerate(frame.dtypes):
+            column = _in_pieces(frame.iloc[:, place], look) if dtype == object else None
+            if column is not None:
+                pieces[place] = column
+    if len(pieces) == frame.shape[1] and pieces:
+        return pyarrow.Table.from_arrays(list(pieces.values()), [str(name) for name in frame.columns])
+    others = [place for place in range(frame.shape[1]) if place not in pieces]
+    table = pyarrow.Table.from_pandas(frame.iloc[:, others] if pieces else frame, preserve_index=False)
+    for place, column in pieces.items():
+        table = table.add_column(place, str(frame.columns[place]), column)
+    return table
+
+
+def _in_pieces(values: pandas.Series, look: Callable[[], None]) -> pyarrow.ChunkedArray | None:
+    """A column of Python objects; None if its pieces have several types, or one that all values decide."""
+    import pyarrow
+
+    arrays = []
+    for start in range(0, len(values), _PIECE):
+        look()
+        arrays.append(pyarrow.array(values.iloc[start : start + _PIECE], from_pandas=True))
+    types = {array.type for array in arrays if not pyarrow.types.is_null(array.type)}
+    if len(types) != 1 or pyarrow.types.is_nested(*types) or pyarrow.types.is_date(*types):
+        return None
+    return pyarrow.chunked_array([array.cast(*types) for array in arrays])
+
+
+def from_series(series: pandas.Series, look: Callable[[], None] = _go_on) -> pyarrow.Table:
     """A series as a table of one column, called as the series or `column0`."""
-    return from_pandas(series.to_frame("column0" if series.name is None else str(series.name)))
+    return from_pandas(series.to_frame("column0" if series.name is None else str(series.name)), look)
 
 
 def from_dict(columns: dict[Any, Any]) -> pyarrow.Table | None:
@@ -140,7 +181,8 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
 def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
     """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit;
     other decimals become floats, or with `exact` Python objects. Lists and structs stay in Arrow's memory
-    (`pandas.ArrowDtype`), or with `exact` become arrays of numpy and dicts, one a row.
+    (`pandas.ArrowDtype`), or with `exact` become arrays of numpy and dicts, one a row. The time 24:00:00, which
+    Python does not have, becomes text.
     """
     import pandas
     import pyarrow
@@ -150,6 +192,13 @@ def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
         for place, field in enumerate(table.schema):
             if pyarrow.types.is_decimal(field.type) and field.type.scale > 0:
                 table = table.set_column(place, field.name, table.column(place).cast(pyarrow.float64()))
+    late: dict[int, list[Any]] = {}
+    for place, column in enumerate(table.columns):
+        if pyarrow.types.is_time(column.type):
+            micros = column.cast(pyarrow.int64())
+            if _DAY in micros.unique().to_pylist():
+                late[place] = [None if value is None else _time_of_day(value) for value in micros.to_pylist()]
+                table = table.set_column(place, table.field(place).name, micros)
     frame = table.to_pandas(types_mapper=None if exact else _kept)
     nullable = {
         getattr(pyarrow, name.lower())(): getattr(pandas, f"{name}Dtype")()
@@ -164,7 +213,15 @@ def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
             frame.isetitem(place, column.to_pandas())
         if column.null_count and column.type in nullable:
             frame.isetitem(place, column.to_pandas(types_mapper=nullable.get))
+    for place, times in late.items():
+        frame.isetitem(place, pandas.Series(times, dtype=object))
     return frame
+
+
+def _time_of_day(micros: int) -> datetime.time | str:
+    if micros == _DAY:
+        return "24:00:00"
+    return (datetime.datetime.min + datetime.timedelta(microseconds=micros)).time()
 
 
 def _kept(column_type: pyarrow.DataType) -> Any:

@@ -41,6 +41,9 @@ impl Encoding {
     }
 }
 
+/// Bytes of a file that are read and decoded at once; then the statement may be interrupted.
+const STEP: usize = 1 << 20;
+
 /// A file that is read from its start and converted to UTF-8.
 pub(super) struct Input {
     bytes: Box<dyn Read + Send>,
@@ -58,18 +61,49 @@ impl Input {
         Input { bytes, encoding, cancel, decoder: None, fresh: true, raw: Vec::new() }
     }
 
-    /// Reads about `wanted` bytes of the file and appends their text to `out`. Returns the number of bytes
-    /// read: fewer than `wanted` at the end of the file.
+    /// Reads about `wanted` bytes of the file and appends their text to `out`, for which `room` is asked to
+    /// make room for so many bytes more, each time before there are. Returns the number of bytes read: fewer
+    /// than `wanted` at the end of the file.
     ///
     /// # Errors
-    /// I/O; input, if bytes are invalid in the encoding. Then `out` ends where they are.
-    pub(super) fn read(&mut self, path: &Path, wanted: usize, out: &mut Vec<u8>) -> Result<usize> {
+    /// I/O; input, if bytes are invalid in the encoding. Then `out` ends where they are. Interrupted; those
+    /// of `room`.
+    pub(super) fn read(
+        &mut self,
+        path: &Path,
+        wanted: usize,
+        out: &mut Vec<u8>,
+        room: &mut dyn FnMut(&mut Vec<u8>, usize) -> Result<()>,
+    ) -> Result<usize> {
+        let mut read = 0;
+        while read < wanted {
+            if self.cancel.is_raised() {
+                return Err(Error::interrupted());
+            }
+            let step = STEP.min(wanted - read);
+            let now = self.read_step(path, step, out, room)?;
+            read += now;
+            if now < step {
+                break;
+            }
+        }
+        Ok(read)
+    }
+
+    fn read_step(
+        &mut self,
+        path: &Path,
+        wanted: usize,
+        out: &mut Vec<u8>,
+        room: &mut dyn FnMut(&mut Vec<u8>, usize) -> Result<()>,
+    ) -> Result<usize> {
         let cancel = &self.cancel;
         let io_error = |e| match cancel.is_raised() {
             true => Error::interrupted(),
             false => Error::io(format!("'{}'", path.display()), &e),
         };
         if !self.fresh && self.decoder.is_none() && self.encoding == Encoding::Utf8 {
+            room(out, wanted)?;
             return self.bytes.by_ref().take(wanted as u64).read_to_end(out).map_err(io_error);
         }
         self.raw.clear();
@@ -91,24 +125,36 @@ impl Input {
             };
         }
         match (&mut self.decoder, self.encoding) {
-            (Some(decoder), _) => decode(decoder, &self.raw, read < wanted, out)?,
+            (Some(decoder), _) => decode(decoder, &self.raw, read < wanted, out, room)?,
             (None, Encoding::Latin1) => {
                 let start = out.len();
+                room(out, self.raw.len() * 2)?;
                 out.resize(start + self.raw.len() * 2, 0);
                 let length = encoding_rs::mem::convert_latin1_to_utf8(&self.raw, &mut out[start..]);
                 out.truncate(start + length);
             }
-            (None, _) => out.extend_from_slice(&self.raw),
+            (None, _) => {
+                room(out, self.raw.len())?;
+                out.extend_from_slice(&self.raw);
+            }
         }
         Ok(read)
     }
 }
 
 /// Appends the text of `raw` to `out`; `last` says that it is the end of the file.
-fn decode(decoder: &mut Decoder, raw: &[u8], last: bool, out: &mut Vec<u8>) -> Result<()> {
+fn decode(
+    decoder: &mut Decoder,
+    raw: &[u8],
+    last: bool,
+    out: &mut Vec<u8>,
+    room: &mut dyn FnMut(&mut Vec<u8>, usize) -> Result<()>,
+) -> Result<()> {
     let start = out.len();
     let most = decoder.max_utf8_buffer_length_without_replacement(raw.len());
-    out.resize(start + most.ok_or_else(|| Error::resource("a block of text that is too long"))?, 0);
+    let most = most.ok_or_else(|| Error::resource("a block of text that is too long"))?;
+    room(out, most)?;
+    out.resize(start + most, 0);
     let (result, _, written) = decoder.decode_to_utf8_without_replacement(raw, &mut out[start..], last);
     out.truncate(start + written);
     match result {
@@ -137,7 +183,7 @@ mod tests {
         let file = std::fs::File::open(&path).unwrap();
         let mut input = Input::new(Box::new(file), encoding, CancelFlag::default());
         let mut out = Vec::new();
-        while input.read(Path::new(&path), wanted, &mut out)? == wanted {}
+        while input.read(Path::new(&path), wanted, &mut out, &mut |_, _| Ok(()))? == wanted {}
         Ok(String::from_utf8(out).unwrap())
     }
 

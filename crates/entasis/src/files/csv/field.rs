@@ -11,10 +11,13 @@ use super::guess::{
 };
 use super::parse::{boolean, date, decimal, float, integer, time, timestamp, timestamp_tz};
 use super::record::Span;
+use crate::files::strings::LONG;
 use entasis_sql::TimeZone;
 use entasis_vector::expr::parse::parse_value;
+use entasis_vector::meter::Meter;
+use entasis_vector::statement;
 use entasis_vector::vector::{StringsMut, uuid_to_ordered};
-use entasis_vector::{CHUNK_ROWS, DataType, Native, PhysicalType, Value, Vector};
+use entasis_vector::{CHUNK_ROWS, DataType, Native, PhysicalType, Result, Value, Vector};
 
 /// The texts of one column of a chunk.
 pub(super) struct Texts<'a> {
@@ -42,11 +45,14 @@ impl<'a> Texts<'a> {
 
 /// Reads the texts into `out`, which has the physical type of their type. Rows that cannot be read are added
 /// to `bad` and hold NULL.
-pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
+///
+/// # Errors
+/// Interrupted; resource, if there is not enough memory for a long text.
+pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) -> Result<()> {
     let rows = texts.spans.len();
     let formats = &texts.options.formats;
     match (texts.ty.physical(), texts.ty) {
-        (_, DataType::Varchar) => strings(texts, out, bad),
+        (_, DataType::Varchar) => strings(texts, out, bad)?,
         (_, DataType::Boolean) if texts.guessed => values::<u8>(texts, out, bad, boolean),
         (_, DataType::Int64) if texts.guessed => values::<i64>(texts, out, bad, plain_integer),
         (_, LONG_INTEGER) if texts.guessed => values::<i128>(texts, out, bad, plain_long_integer),
@@ -96,10 +102,14 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
         _ => {
             out.begin(rows.max(CHUNK_ROWS));
             for row in 0..rows {
+                let length = texts.get(row).len();
+                // The text and the value as they are converted, and the value in the vector.
+                let _memory = if length > LONG { statement::reserve(3 * length)? } else { None };
                 general(texts, row, out, bad);
             }
         }
     }
+    Ok(())
 }
 
 /// Reads with `fast`, and what that does not accept with the general path.
@@ -150,12 +160,16 @@ fn integers<T: Native + TryFrom<i64>>(texts: &Texts<'_>, out: &mut Vector, bad: 
     values::<T>(texts, out, bad, |text| T::try_from(integer(text)?).ok());
 }
 
-fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
+fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) -> Result<()> {
     let rows = texts.spans.len();
+    let mut meter = Meter::default();
     let StringsMut { views, heap } = out.begin_strings(rows.max(CHUNK_ROWS));
     let mut nulls: Vec<usize> = Vec::new();
     for (row, view) in views[..rows].iter_mut().enumerate() {
         let text = texts.get(row);
+        if text.len() > LONG {
+            meter.ask(text.len(), heap)?;
+        }
         if texts.is_null(row, text) {
             nulls.push(row);
         } else if text.is_ascii() || std::str::from_utf8(text).is_ok() {
@@ -166,6 +180,7 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
         }
     }
     nulls.into_iter().for_each(|row| out.set_null(row));
+    Ok(())
 }
 
 /// Reads one field like a cast of its text.

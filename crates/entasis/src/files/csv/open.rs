@@ -108,7 +108,7 @@ fn sample(
     let wanted = options.sample_rows.saturating_add(options.skip).saturating_add(1);
     while !ended && bytes.len() < SAMPLE_BYTES && seen < wanted {
         let start = bytes.len();
-        let read = input.read(path, SAMPLE_STEP, &mut bytes);
+        let read = input.read(path, SAMPLE_STEP, &mut bytes, &mut |_, _| Ok(()));
         let read =
             read.map_err(|e| e.with_context(format!("'{}', line {}", path.display(), lines(&bytes) + 1)))?;
         ended = read < SAMPLE_STEP;

@@ -6,6 +6,9 @@
 //! 2. Outside the lock the worker splits enough records for a chunk into fields, and then converts these
 //!    column by column.
 //!
+//! A record that is longer than a block is read in full before it is split: what that takes is reserved
+//! before it is read.
+//!
 //! A field that is not of its column's type, a record with the wrong number of fields and a quote that is
 //! never closed are errors that name file, line, column and value. With `ignore_errors` the row is skipped
 //! instead, and with `store_rejects` it is also recorded. Which rows these are must not depend on the query,
@@ -21,7 +24,7 @@ use crate::files::columns::{Origin, write_constants};
 use crate::files::pipe::Pipe;
 use crate::files::prune::{Bounds, may_hold};
 use crate::files::source::{PipeUse, open_bytes};
-use entasis_engine::exec::{CancelFlag, QueryContext};
+use entasis_engine::exec::{CancelFlag, MemoryBudget, QueryContext, Reservation};
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Selection, Vector};
 use std::fmt;
@@ -34,6 +37,52 @@ const BLOCK_BYTES_MIN: usize = 1 << 20;
 const BLOCK_BYTES_MAX: usize = 8 << 20;
 /// The longest possible record.
 const RECORD_BYTES_MAX: usize = 1 << 30;
+/// Whose memory it is, in the words of an error.
+const OWNER: &str = "long records of CSV files";
+/// How many times a buffer becomes larger that has no room for a long record. Memory that is not written to
+/// costs nothing, and moving costs what was there.
+const LONG_GROWTH: usize = 4;
+/// Bytes of a text that errors show at most.
+const SHOWN_BYTES: usize = 1 << 10;
+
+/// The bytes of some records, and the memory that is reserved for them if they are more than those of a
+/// block.
+#[derive(Debug, Default)]
+struct Records {
+    bytes: Vec<u8>,
+    memory: Reservation,
+}
+
+impl Records {
+    fn new(budget: &Arc<MemoryBudget>) -> Records {
+        Records { bytes: Vec::new(), memory: Reservation::new(budget) }
+    }
+
+    /// Makes room for `more` bytes.
+    fn reserve(bytes: &mut Vec<u8>, memory: &mut Reservation, more: usize) -> Result<()> {
+        let needed = bytes.len() + more;
+        let is_long = needed > 2 * BLOCK_BYTES_MAX;
+        // The buffers that it had before have been freed a moment ago.
+        let all = needed + needed / (LONG_GROWTH - 1);
+        if is_long && all > memory.bytes() {
+            memory.resize(all)?;
+        }
+        if needed > bytes.capacity() {
+            let growth = if is_long { LONG_GROWTH } else { 2 };
+            bytes.reserve_exact(needed.max(growth * bytes.capacity()) - bytes.len());
+        }
+        Ok(())
+    }
+
+    /// Forgets all bytes, and keeps memory for those of a block.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        if self.memory.bytes() > 0 {
+            self.bytes = Vec::new();
+            self.memory.resize(0).ok();
+        }
+    }
+}
 
 /// A file, and what is known about it.
 #[derive(Debug)]
@@ -131,6 +180,7 @@ impl Relation for CsvRelation {
             file.width > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds))
         };
         let files = (0..relation.files.len()).filter(|file| wanted(&relation.files[*file])).collect();
+        let memory = MemoryBudget::part_of(&context.memory, OWNER);
         let splitter = Splitter {
             relation: relation.clone(),
             cancel: context.cancel.clone(),
@@ -138,7 +188,7 @@ impl Relation for CsvRelation {
             next_file: 0,
             input: None,
             fresh: false,
-            carry: Vec::new(),
+            carry: Records::new(&memory),
             line: 1,
             blocks: 0,
             bytes: 0,
@@ -150,6 +200,8 @@ impl Relation for CsvRelation {
             number: relation.options.rejects.as_ref().map_or(0, |rejects| rejects.begin()),
             chunk_rows: context.settings.chunk_rows.max(1),
             splitter: Arc::new(Mutex::new(splitter)),
+            context: context.clone(),
+            memory,
         }))
     }
 }
@@ -165,7 +217,7 @@ struct Splitter {
     /// Whether nothing of the current file has been read yet.
     fresh: bool,
     /// The bytes after the last record that ended in the previous block.
-    carry: Vec<u8>,
+    carry: Records,
     /// The line on which `carry` begins, counted from 1.
     line: usize,
     blocks: u64,
@@ -175,7 +227,7 @@ struct Splitter {
 /// Whole records of one file.
 #[derive(Debug, Default)]
 struct Block {
-    bytes: Vec<u8>,
+    records: Records,
     number: u64,
     file: usize,
     /// The line on which the block begins.
@@ -184,10 +236,26 @@ struct Block {
     header: bool,
 }
 
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        &self.records.bytes
+    }
+}
+
 impl Splitter {
-    /// Fills `block` with the next records. False at the end of the last file.
+    /// Fills `block` with the next records. False at the end of the last file, and after an error: no other
+    /// worker is to meet it again.
     fn next(&mut self, block: &mut Block) -> Result<bool> {
-        block.bytes.clear();
+        let filled = self.fill(block);
+        if filled.is_err() {
+            (self.input, self.next_file) = (None, self.files.len());
+            self.carry.clear();
+        }
+        filled
+    }
+
+    fn fill(&mut self, block: &mut Block) -> Result<bool> {
+        block.records.clear();
         block.header = false;
         let usual = (BLOCK_BYTES_MIN << (self.blocks / 4).min(8)).min(BLOCK_BYTES_MAX);
         loop {
@@ -207,28 +275,39 @@ impl Splitter {
             let index = self.files[self.next_file - 1];
             let CsvFile { path, dialect, .. } = &self.relation.files[index];
             let Some(input) = &mut self.input else { continue };
-            block.bytes.append(&mut self.carry);
+            if self.carry.memory.bytes() > 0 {
+                std::mem::swap(&mut block.records, &mut self.carry);
+            } else {
+                block.records.bytes.append(&mut self.carry.bytes);
+            }
+            let Records { bytes, memory } = &mut block.records;
             // A record that is longer than a block is scanned again each time, so each time the block is
             // doubled.
-            let wanted = usual.max(block.bytes.len());
-            let read = input.read(path, wanted, &mut block.bytes).map_err(|error| {
-                let line = self.line + lines(&block.bytes);
+            let wanted = usual.max(bytes.len());
+            let mut room = |bytes: &mut Vec<u8>, more| Records::reserve(bytes, memory, more);
+            let read = input.read(path, wanted, bytes, &mut room).map_err(|error| {
+                let line = self.line + lines(bytes);
                 error.with_context(format!("'{}', line {line}", path.display()))
             })?;
             self.bytes += read as u64;
             let ended = read < wanted;
             if std::mem::take(&mut self.fresh) {
-                let (bytes, lines) = preamble(&block.bytes, self.relation.options.skip);
-                block.bytes.drain(..bytes);
+                let (skipped, lines) = preamble(bytes, self.relation.options.skip);
+                bytes.drain(..skipped);
                 self.line += lines;
             }
             if ended {
                 self.input = None;
             } else {
-                match last_record_end(&block.bytes, *dialect) {
-                    Some(end) => self.carry = block.bytes.split_off(end),
-                    None if block.bytes.len() < RECORD_BYTES_MAX => {
-                        self.carry = std::mem::take(&mut block.bytes);
+                match last_record_end(bytes, *dialect) {
+                    Some(end) => {
+                        let Records { bytes: carry, memory } = &mut self.carry;
+                        Records::reserve(carry, memory, bytes.len() - end)?;
+                        carry.extend_from_slice(&bytes[end..]);
+                        bytes.truncate(end);
+                    }
+                    None if bytes.len() < RECORD_BYTES_MAX => {
+                        std::mem::swap(&mut block.records, &mut self.carry);
                         continue;
                     }
                     None => {
@@ -240,8 +319,8 @@ impl Splitter {
             }
             block.file = index;
             block.line = self.line;
-            self.line += lines(&block.bytes);
-            if block.bytes.is_empty() {
+            self.line += lines(block.bytes());
+            if block.bytes().is_empty() {
                 continue;
             }
             block.number = self.blocks;
@@ -259,6 +338,8 @@ struct CsvSource {
     number: u64,
     chunk_rows: usize,
     splitter: Arc<Mutex<Splitter>>,
+    context: QueryContext,
+    memory: Arc<MemoryBudget>,
 }
 
 impl Source for CsvSource {
@@ -268,10 +349,12 @@ impl Source for CsvSource {
             relation: self.relation.clone(),
             splitter: self.splitter.clone(),
             chunk_rows: self.chunk_rows,
-            block: Block::default(),
+            block: Block { records: Records::new(&self.memory), ..Block::default() },
             scanner: None,
             record: Vec::new(),
             copies: Vec::new(),
+            copies_memory: Reservation::new(&self.memory),
+            context: self.context.clone(),
             starts: Vec::new(),
             spans: self.columns.iter().map(|_| Vec::new()).collect(),
             vectors: self.columns.iter().map(|&column| Vector::new(schema[column].ty.physical())).collect(),
@@ -302,6 +385,9 @@ struct CsvWorker {
     /// The fields of the last scanned record.
     record: Vec<Span>,
     copies: Vec<u8>,
+    /// The memory that is reserved for the copies of a long block.
+    copies_memory: Reservation,
+    context: QueryContext,
     /// The start of each record of the chunk in the block.
     starts: Vec<usize>,
     /// The fields of each requested column in the chunk.
@@ -318,18 +404,23 @@ impl CsvWorker {
         self.copies.clear();
         self.spans.iter_mut().for_each(Vec::clear);
         let Some(mut scanner) = self.scanner else { return Ok(()) };
+        self.reserve_copies()?;
+        let is_long = self.block.records.memory.bytes() > 0;
         let relation = self.relation.clone();
         let file = &relation.files[self.block.file];
         let options = &relation.options;
         while self.starts.len() < self.chunk_rows {
-            if !scanner.record(&self.block.bytes, &mut self.record, &mut self.copies) {
+            if is_long {
+                self.context.check()?;
+            }
+            if !scanner.record(self.block.bytes(), &mut self.record, &mut self.copies) {
                 break;
             }
             if let Some(quote) = scanner.unclosed {
                 self.leave_out(RejectKind::UnclosedQuote, scanner.start(), None, |worker| {
                     worker.unclosed(quote)
                 })?;
-                scanner.skip_line(&self.block.bytes);
+                scanner.skip_line(self.block.bytes());
                 self.block.header = false;
                 continue;
             }
@@ -366,6 +457,22 @@ impl CsvWorker {
         Ok(())
     }
 
+    /// Makes room for copies of texts of a long block, of which some are in quotes with quotes inside.
+    fn reserve_copies(&mut self) -> Result<()> {
+        let quote = self.file().dialect.quote;
+        let bytes = &self.block.records.bytes;
+        if self.block.records.memory.bytes() == 0 || !quote.is_some_and(|quote| bytes.contains(&quote)) {
+            if self.copies_memory.bytes() > 0 {
+                self.copies = Vec::new();
+                self.copies_memory.resize(0)?;
+            }
+            return Ok(());
+        }
+        self.copies_memory.resize(bytes.len())?;
+        self.copies.reserve_exact(bytes.len());
+        Ok(())
+    }
+
     /// Skips the row that begins at `start`, if the options say so.
     ///
     /// # Errors
@@ -383,11 +490,11 @@ impl CsvWorker {
         }
         if let Some(rejects) = &options.rejects {
             let line =
-                self.block.bytes[start..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+                self.block.bytes()[start..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
             let reject = Reject {
                 scan: self.number,
                 file: self.file().path.display().to_string(),
-                line: self.block.line + lines(&self.block.bytes[..start]),
+                line: self.block.line + lines(&self.block.bytes()[..start]),
                 column: column.map(|column| self.relation.schema[column].name.to_string()),
                 kind,
                 text: String::from_utf8_lossy(line).into_owned(),
@@ -404,7 +511,7 @@ impl CsvWorker {
 
     fn place(&self, at: usize) -> String {
         let path = self.file().path.display();
-        format!("'{path}', line {}", self.block.line + lines(&self.block.bytes[..at]))
+        format!("'{path}', line {}", self.block.line + lines(&self.block.bytes()[..at]))
     }
 
     /// The name of field number `field` of a record.
@@ -425,9 +532,9 @@ impl CsvWorker {
 
     /// The error of a record that begins at `start` and has text at `at` behind a closing quote.
     fn stray(&self, start: usize, at: usize) -> Error {
-        let (bytes, line) = (&self.block.bytes, |at| self.block.line + lines(&self.block.bytes[..at]));
+        let (bytes, line) = (self.block.bytes(), |at| self.block.line + lines(&self.block.bytes()[..at]));
         let rest = bytes[at..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
-        let mut shown = String::from_utf8_lossy(rest).into_owned();
+        let mut shown = String::from_utf8_lossy(&rest[..rest.len().min(SHOWN_BYTES)]).into_owned();
         if let Some((end, _)) = shown.char_indices().nth(40) {
             shown.replace_range(end.., "…");
         }
@@ -463,8 +570,8 @@ impl CsvWorker {
     fn wrong_value(&self, row: usize, slot: usize) -> Error {
         let column = self.columns[slot];
         let field = &self.relation.schema[column];
-        let text = self.spans[slot][row].text(&self.block.bytes, &self.copies);
-        let mut shown = String::from_utf8_lossy(text).into_owned();
+        let text = self.spans[slot][row].text(self.block.bytes(), &self.copies);
+        let mut shown = String::from_utf8_lossy(&text[..text.len().min(SHOWN_BYTES)]).into_owned();
         if let Some((end, _)) = shown.char_indices().nth(100) {
             shown.replace_range(end.., "…");
         }
@@ -521,9 +628,10 @@ impl SourceWorker for CsvWorker {
                 continue;
             }
             let (ty, guessed) = (self.relation.schema[column].ty, self.relation.guessed[column]);
-            let texts = Texts { spans, bytes: &self.block.bytes, copies: &self.copies, ty, guessed, options };
+            let bytes = self.block.bytes();
+            let texts = Texts { spans, bytes, copies: &self.copies, ty, guessed, options };
             let known = self.bad.len();
-            read_column(&texts, &mut self.vectors[slot], &mut self.bad);
+            read_column(&texts, &mut self.vectors[slot], &mut self.bad)?;
             for &row in &self.bad[known..] {
                 let error = |worker: &CsvWorker| worker.wrong_value(row, slot);
                 self.leave_out(RejectKind::Cast, self.starts[row], Some(column), error)?;
@@ -677,5 +785,45 @@ mod tests {
         assert!(error.message().contains("line 2") && error.message().contains("UTF-8"), "{error}");
         let header = open(&directory.write("header.csv", "a,b\n")).unwrap();
         assert!(read(&*header, vec![], 2048).unwrap().is_empty());
+    }
+
+    #[test]
+    fn long_records_are_reserved_before_they_are_read() {
+        const LIMIT: usize = 128 << 20;
+        let directory = Directory::new();
+        let long = 20 << 20;
+        let texts = ["x".repeat(long), "x\"\"".repeat(long / 3), "é\n".repeat(long / 3)];
+        for (text, encoding) in texts.iter().zip(["utf-8", "utf-8", "utf-16"]) {
+            let file = |times: usize| {
+                let text = format!("a,b\n1,short\n2,\"{}\"\n3,end\n", text.repeat(times));
+                match encoding {
+                    "utf-16" => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+                    _ => text.into_bytes(),
+                }
+            };
+            let scan = |times: usize| {
+                let path = directory.write("a.csv", file(times));
+                let relation = open_with(&path, &[("encoding", self::text(encoding))]).unwrap();
+                let context =
+                    QueryContext { memory: Arc::new(MemoryBudget::new(LIMIT)), ..Default::default() };
+                let columns = (0..2).map(|i| (ColumnId(i as u32), i)).collect();
+                let source = relation.scan(&ScanRequest::all(columns), &context)?;
+                let (mut worker, mut chunk, mut lengths) = (source.worker()?, Chunk::new(), Vec::new());
+                while worker.next(&mut chunk)? {
+                    let length =
+                        |row| chunk.value(row, 1, DataType::Varchar).display(DataType::Varchar).to_string();
+                    lengths.extend((0..chunk.len()).map(|row| length(row).len()));
+                }
+                drop((worker, source));
+                assert_eq!(context.memory.used(), 0);
+                Ok::<_, Error>((lengths, context.memory.peak()))
+            };
+            let (lengths, peak) = scan(1).unwrap();
+            assert_eq!(lengths, [5, text.replace("\"\"", "\"").len(), 3]);
+            assert!((long..LIMIT).contains(&peak), "{peak}");
+            let error = scan(8).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
+            assert!(error.message().contains(OWNER), "{error}");
+        }
     }
 }

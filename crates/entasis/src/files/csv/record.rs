@@ -57,6 +57,35 @@ impl Span {
     }
 }
 
+/// Where texts are copied to.
+pub(super) trait Copies {
+    /// Bytes that were copied so far.
+    fn length(&self) -> usize;
+    /// Copies `bytes` behind them.
+    fn copy(&mut self, bytes: &[u8]);
+}
+
+impl Copies for Vec<u8> {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Nowhere: only the ends of records are wanted.
+struct Nowhere;
+
+impl Copies for Nowhere {
+    fn length(&self) -> usize {
+        0
+    }
+
+    fn copy(&mut self, _: &[u8]) {}
+}
+
 /// Scans records in bytes that begin with a record and are shorter than 4 GiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scanner {
@@ -88,7 +117,7 @@ impl Scanner {
     }
 
     /// Scans one record into `fields`. Texts that must be copied are appended to `copies`. False at the end.
-    pub(super) fn record(&mut self, bytes: &[u8], fields: &mut Vec<Span>, copies: &mut Vec<u8>) -> bool {
+    pub(super) fn record(&mut self, bytes: &[u8], fields: &mut Vec<Span>, copies: &mut impl Copies) -> bool {
         fields.clear();
         self.closed = false;
         (self.unclosed, self.stray) = (None, None);
@@ -128,12 +157,12 @@ impl Scanner {
         Span { start: start as u32, end: self.at as u32, form: Form::Plain }
     }
 
-    fn quoted(&mut self, bytes: &[u8], copies: &mut Vec<u8>) -> Span {
+    fn quoted(&mut self, bytes: &[u8], copies: &mut impl Copies) -> Span {
         let Dialect { delimiter, quote, escape, .. } = self.dialect;
         let quote = quote.unwrap_or(b'"');
         let is_special = |&b: &u8| b == quote || Some(b) == escape;
         let start = self.at + 1;
-        let copies_start = copies.len();
+        let copies_start = copies.length();
         let mut copied = false;
         // The text before `from` has been copied already, if any of it must be.
         let mut from = start;
@@ -145,8 +174,8 @@ impl Scanner {
                 at + 1 < bytes.len() && Some(bytes[at]) == escape && (bytes[at] != quote || doubled);
             if doubled || escaped {
                 copied = true;
-                copies.extend_from_slice(&bytes[from..at]);
-                copies.push(bytes[at + 1]);
+                copies.copy(&bytes[from..at]);
+                copies.copy(&bytes[at + 1..at + 2]);
                 at += 2;
                 from = at;
             } else {
@@ -167,10 +196,10 @@ impl Scanner {
             self.stray = Some(self.at);
         }
         if copied || rest > self.at {
-            copies.extend_from_slice(&bytes[from..end]);
-            copies.extend_from_slice(&bytes[self.at..rest]);
+            copies.copy(&bytes[from..end]);
+            copies.copy(&bytes[self.at..rest]);
             self.at = rest;
-            return Span { start: copies_start as u32, end: copies.len() as u32, form: Form::Copied };
+            return Span { start: copies_start as u32, end: copies.length() as u32, form: Form::Copied };
         }
         Span { start: start as u32, end: end as u32, form: Form::Quoted }
     }
@@ -234,10 +263,9 @@ pub(super) fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
         return bytes.iter().rposition(|&b| b == b'\n').map(|at| at + 1);
     }
     let mut scanner = Scanner::new(dialect, 0);
-    let (mut fields, mut copies) = (Vec::new(), Vec::new());
+    let mut fields = Vec::new();
     let mut last = None;
-    while scanner.record(bytes, &mut fields, &mut copies) {
-        copies.clear();
+    while scanner.record(bytes, &mut fields, &mut Nowhere) {
         // A final \r may be the first half of a line end.
         if scanner.closed && bytes[scanner.at - 1] == b'\n' {
             last = Some(scanner.at);

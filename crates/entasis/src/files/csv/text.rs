@@ -11,7 +11,7 @@ use entasis_vector::types::MICROS_PER_DAY;
 use entasis_vector::value::{
     civil_from_days, days_from_civil, write_date, write_decimal, write_time, write_timestamp,
 };
-use entasis_vector::{DataType, Value};
+use entasis_vector::{DataType, Error, Result, Value};
 use std::fmt::{self, Write};
 
 /// Bytes that the longest of the values written here takes, with the bytes that do not count: a decimal with
@@ -19,6 +19,11 @@ use std::fmt::{self, Write};
 const ROOM: usize = 48;
 /// The least bytes of a buffer.
 const LEAST: usize = 1 << 12;
+/// Bytes of text that are handed on together, and bytes of one value that are written at once.
+pub(in crate::files) const PART_BYTES: usize = 1 << 20;
+
+/// Takes text that has been written, so that its buffer is free again.
+pub(in crate::files) type Take<'a> = &'a mut dyn FnMut(&mut Text) -> Result<()>;
 
 /// Text in a buffer that is longer than it. Cleared, it keeps the buffer.
 #[derive(Debug, Default)]
@@ -38,9 +43,23 @@ impl Text {
         self.len
     }
 
+    /// Bytes of memory that the text takes.
+    pub(in crate::files) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Removes the text.
     pub(in crate::files) fn clear(&mut self) {
         self.len = 0;
+    }
+
+    /// Hands the text on, if there is enough of it.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    #[inline(always)]
+    pub(in crate::files) fn hand_on(&mut self, take: Take<'_>) -> Result<()> {
+        if self.len < PART_BYTES { Ok(()) } else { take(self) }
     }
 
     /// The buffer behind the text, of at least `room` bytes.
@@ -231,6 +250,48 @@ impl Text {
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.plain(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Text that is handed on while it is written: a value may be longer than any buffer should be.
+pub(in crate::files) struct Parts<'a> {
+    text: &'a mut Text,
+    take: Take<'a>,
+    /// Why a part could not be handed on.
+    failed: Option<Error>,
+}
+
+impl<'a> Parts<'a> {
+    /// What is appended to `text` is handed on to `take`.
+    pub(in crate::files) fn new(text: &'a mut Text, take: Take<'a>) -> Parts<'a> {
+        Parts { text, take, failed: None }
+    }
+
+    /// Calls `write`.
+    ///
+    /// # Errors
+    /// Those of handing on.
+    pub(in crate::files) fn write(
+        &mut self,
+        write: impl FnOnce(&mut Parts<'a>) -> fmt::Result,
+    ) -> Result<()> {
+        match write(self) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.failed.take().unwrap_or_else(|| Error::internal("a value cannot be written"))),
+        }
+    }
+}
+
+impl Write for Parts<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.as_bytes().chunks(PART_BYTES) {
+            self.text.plain(part);
+            self.text.hand_on(self.take).map_err(|error| {
+                self.failed = Some(error);
+                fmt::Error
+            })?;
+        }
         Ok(())
     }
 }

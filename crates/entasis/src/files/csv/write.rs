@@ -4,13 +4,15 @@
 //! a line end, or is written like NULL. So `NULL` and the empty string are different in the file.
 
 use super::TimeFormats;
-use super::text::{Special, Text};
+use super::text::{PART_BYTES, Parts, Special, Take, Text};
 use super::time_format::TimeFormat;
 use crate::files::delimiter::Delimiter;
 use crate::files::option_values::{byte_option, delimiter_option, flag_option, text_option};
+use crate::files::strings::{LONG, reserve_value};
 use entasis_sql::Argument;
 use entasis_vector::types::INFINITE_TIMESTAMP;
-use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector};
+use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector, statement};
+use std::fmt::{self, Write};
 
 /// How values are written.
 #[derive(Debug, Clone)]
@@ -66,8 +68,17 @@ impl WriteOptions {
         out.byte(b'\n');
     }
 
-    /// Writes the rows of a chunk.
-    pub(in crate::files) fn rows(&self, chunk: &Chunk, schema: &Schema, out: &mut Text) {
+    /// Writes the rows of a chunk, and hands on what has been written part by part.
+    ///
+    /// # Errors
+    /// Those of `take`; interrupted; resource, if there is not enough memory for a long value.
+    pub(in crate::files) fn rows(
+        &self,
+        chunk: &Chunk,
+        schema: &Schema,
+        out: &mut Text,
+        take: Take<'_>,
+    ) -> Result<()> {
         let special = self.special();
         // Numbers and times need no quotes, unless a byte of theirs is special or NULL is written like one.
         let within = |byte: &u8| byte.is_ascii_alphanumeric() || b" +-.:()".contains(byte);
@@ -84,11 +95,21 @@ impl WriteOptions {
                 }
                 match column.place(row) {
                     None => out.plain(self.null.as_bytes()),
-                    Some((_, at)) if let Cells::Text(views) = column.cells => {
-                        self.text(views[at].as_bytes(), &special, out);
-                    }
-                    Some((position, _)) if let Cells::Other(vector, ty) = column.cells => {
-                        self.other(&vector.value(position, ty), ty, &special, out);
+                    Some((_, at)) if let Cells::Text(views) = column.cells => match views[at].as_bytes() {
+                        long if long.len() > LONG => self.long_text(long, &special, out, take)?,
+                        text => self.text(text, &special, out),
+                    },
+                    Some((position, at)) if let Cells::Other(vector, ty, values) = column.cells => {
+                        let length = match values.physical() {
+                            PhysicalType::Str => values.values::<StringView>()[at].len(),
+                            _ => 0,
+                        };
+                        let _memory = reserve_value(length, ty)?;
+                        let value = vector.value(position, ty);
+                        match length > LONG {
+                            true => self.long_other(&value, ty, &special, out, take)?,
+                            false => self.other(&value, ty, &special, out),
+                        }
                     }
                     Some((_, at)) => {
                         let start = out.len();
@@ -100,7 +121,9 @@ impl WriteOptions {
                 }
             }
             out.byte(b'\n');
+            out.hand_on(take)?;
         }
+        Ok(())
     }
 
     fn special(&self) -> Special {
@@ -115,6 +138,54 @@ impl WriteOptions {
         };
         let text = formatted.unwrap_or_else(|| value.display(ty).to_string());
         self.text(text.as_bytes(), special, out);
+    }
+
+    /// Writes a text that is too long to be written and then looked at.
+    #[cold]
+    fn long_text(&self, text: &[u8], special: &Special, out: &mut Text, take: Take<'_>) -> Result<()> {
+        let mut is_special = text == self.null.as_bytes();
+        for part in text.chunks(PART_BYTES) {
+            statement::check()?;
+            is_special |= special.within(part);
+        }
+        if !is_special {
+            for part in text.chunks(PART_BYTES) {
+                out.plain(part);
+                out.hand_on(take)?;
+            }
+            return Ok(());
+        }
+        out.byte(self.quote);
+        for part in text.chunks(PART_BYTES) {
+            self.doubled(part, out);
+            out.hand_on(take)?;
+        }
+        out.byte(self.quote);
+        Ok(())
+    }
+
+    /// Writes a long value of a type that is rare in files: first to see whether it needs quotes.
+    #[cold]
+    fn long_other(
+        &self,
+        value: &Value,
+        ty: DataType,
+        special: &Special,
+        out: &mut Text,
+        take: Take<'_>,
+    ) -> Result<()> {
+        let mut nowhere = Looked { special, null: Some(self.null.as_bytes()), is_special: false };
+        // It is stopped at the first byte that needs quotes.
+        let _ = write!(nowhere, "{}", value.display(ty));
+        let is_quoted = nowhere.is_special || nowhere.null.is_some_and(<[u8]>::is_empty);
+        if !is_quoted {
+            return Parts::new(out, take).write(|parts| write!(parts, "{}", value.display(ty)));
+        }
+        out.byte(self.quote);
+        let quote = char::from(self.quote);
+        Parts::new(out, take).write(|parts| write!(Doubling { parts, quote }, "{}", value.display(ty)))?;
+        out.byte(self.quote);
+        Ok(())
     }
 
     /// A date or timestamp in the format of the options, if there is one.
@@ -151,14 +222,53 @@ impl WriteOptions {
     fn quote_from(&self, start: usize, out: &mut Text) {
         out.again(start, |out, text| {
             out.byte(self.quote);
-            for &byte in text {
-                if byte == self.quote {
-                    out.byte(self.quote);
-                }
-                out.byte(byte);
-            }
+            self.doubled(text, out);
             out.byte(self.quote);
         });
+    }
+
+    /// Writes a text with each quote doubled.
+    fn doubled(&self, text: &[u8], out: &mut Text) {
+        for &byte in text {
+            if byte == self.quote {
+                out.byte(self.quote);
+            }
+            out.byte(byte);
+        }
+    }
+}
+
+/// Keeps nothing of what is written, but whether it needs quotes.
+struct Looked<'a> {
+    special: &'a Special,
+    /// What is left of the text for NULL; `None` if something else has been written.
+    null: Option<&'a [u8]>,
+    is_special: bool,
+}
+
+impl Write for Looked<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.null = self.null.and_then(|null| null.strip_prefix(text.as_bytes()));
+        self.is_special |= self.special.within(text.as_bytes());
+        if self.is_special { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Writes each quote twice.
+struct Doubling<'a, 'b> {
+    parts: &'a mut Parts<'b>,
+    quote: char,
+}
+
+impl Write for Doubling<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.split_inclusive(self.quote) {
+            self.parts.write_str(part)?;
+            if part.ends_with(self.quote) {
+                self.parts.write_char(self.quote)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -191,8 +301,8 @@ enum Cells<'a> {
     Timestamp(&'a [i64]),
     TimestampTz(&'a [i64]),
     Text(&'a [StringView]),
-    /// Written by way of a [`Value`].
-    Other(&'a Vector, DataType),
+    /// Written by way of a [`Value`] of the vector; then the flat vector with its values.
+    Other(&'a Vector, DataType, &'a Vector),
 }
 
 impl<'a> Column<'a> {
@@ -228,7 +338,7 @@ impl<'a> Column<'a> {
                 Cells::TimestampTz(values.values())
             }
             (DataType::Varchar, PhysicalType::Str) => Cells::Text(values.values()),
-            _ => Cells::Other(vector, ty),
+            _ => Cells::Other(vector, ty, values),
         };
         Column { vector, positions, codes: vector.dictionary().map(|_| vector.codes()), cells }
     }
@@ -384,7 +494,7 @@ mod tests {
                     chunk.push_column(vector, backwards);
                     chunk.push_column(coded.clone(), all);
                     let mut out = Text::default();
-                    options.rows(&chunk, &schema, &mut out);
+                    options.rows(&chunk, &schema, &mut out, &mut |_| Ok(())).unwrap();
                     let mut expected = String::new();
                     for row in 0..rows {
                         let fields = [values[rows - 1 - row].clone(), constant.clone(), coded_value(row)];
@@ -393,6 +503,64 @@ mod tests {
                             &(fields.join(std::str::from_utf8(options.delimiter.as_bytes()).unwrap()) + "\n");
                     }
                     assert_eq!(String::from_utf8_lossy(out.as_bytes()), expected, "{ty} {options:?}");
+                }
+            }
+        }
+    }
+
+    /// What is handed on of a chunk with one column, and the most bytes that are in the buffer meanwhile.
+    fn handed_on(options: &WriteOptions, values: &[Value], ty: DataType) -> (Vec<u8>, usize) {
+        let mut chunk = Chunk::new();
+        chunk.reset(values.len());
+        let group = chunk.push_group(Selection::ALL);
+        chunk.push_column(entasis_arrow::vector_of(values, ty).unwrap(), group);
+        let (mut text, mut all, mut most) = (Text::default(), Vec::new(), 0);
+        let mut take = |text: &mut Text| {
+            most = most.max(text.len());
+            all.extend_from_slice(text.as_bytes());
+            text.clear();
+            Ok(())
+        };
+        options.rows(&chunk, &vec![Field::new("a", ty)], &mut text, &mut take).unwrap();
+        take(&mut text).unwrap();
+        (all, most)
+    }
+
+    #[test]
+    fn long_values_are_handed_on_part_by_part_as_short_ones_are_written() {
+        let argument = |text: &str| crate::files::option_values::plain(&Value::Text(text.into()));
+        for length in [LONG - 1, LONG + 1, PART_BYTES + 3, 3 * PART_BYTES + 7] {
+            let text = |unit: &str| unit.repeat(length.div_ceil(unit.len()));
+            let at_end = |end: &str| text("x") + end;
+            let texts =
+                [text("x"), text("\""), text("ü\"y"), at_end(","), at_end("\""), at_end("\n"), text("a,b\r")];
+            let element = DataType::list(DataType::Varchar);
+            let list = |text: &String| {
+                let mut bytes = Vec::new();
+                for part in [&Value::Text(text.as_str().into()), &Value::Null] {
+                    entasis_vector::value::nested::encode_part(part, DataType::Varchar, &mut bytes).unwrap();
+                }
+                entasis_vector::value::nested::end_list(&mut bytes);
+                Value::Bytes(bytes.into())
+            };
+            let columns = [
+                (
+                    DataType::Varchar,
+                    texts.iter().map(|text| Value::Text(text.as_str().into())).collect::<Vec<_>>(),
+                ),
+                (DataType::Blob, texts.iter().map(|text| Value::Bytes(text.as_bytes().into())).collect()),
+                (element, texts.iter().map(list).collect()),
+            ];
+            for (ty, values) in columns {
+                // NULL is written as one of the values is, too.
+                for null in ["", &texts[0]] {
+                    let mut options = WriteOptions::default();
+                    options.set("null", &argument(null)).unwrap();
+                    let (written, most) = handed_on(&options, &values, ty);
+                    let expected: String =
+                        values.iter().map(|value| field(&options, value, ty) + "\n").collect();
+                    assert!(written == expected.as_bytes(), "{ty} of {length} bytes");
+                    assert!(most <= 3 * PART_BYTES, "{most} bytes of {ty} at once");
                 }
             }
         }

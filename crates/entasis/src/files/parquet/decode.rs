@@ -6,12 +6,14 @@
 //! A column whose type in the file differs from the relation's is converted, exactly or with an error. A
 //! column that the file lacks, or whose value comes from its path, is a constant.
 
-use super::Inner;
+use super::bytes::{FREE, Pages};
 use super::footer::{self, guarded};
 use super::morsel::Morsel;
+use super::{Batches, Inner, ParquetFile};
 use crate::files::columns::write_constants;
 use arrow_array::RecordBatch;
 use entasis_arrow::Importer;
+use entasis_engine::exec::Reservation;
 use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
@@ -20,11 +22,14 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The part of the memory that is free that the rows of one batch may take.
+const BATCH_SHARE: usize = 16;
+
 /// One worker's decoder of some columns.
 pub(super) struct Decoder {
     relation: Arc<Inner>,
     columns: Vec<usize>,
-    chunk_rows: usize,
+    batches: Batches,
     state: State,
     importers: Vec<Importer>,
     vectors: Vec<Vector>,
@@ -43,9 +48,12 @@ enum State {
         file: usize,
         group: usize,
         reader: Box<ParquetRecordBatchReader>,
+        pages: Pages,
         /// The index of each column in the batch; `None` if it has one value in the whole file.
         places: Vec<Option<usize>>,
         batch: RecordBatch,
+        /// That of the batch, if it is large.
+        memory: Reservation,
         offset: usize,
     },
 }
@@ -53,12 +61,12 @@ enum State {
 impl Decoder {
     /// A decoder of `columns` of the relation, and of the numbers of rows, if the last of them is that behind
     /// the relation's last.
-    pub(super) fn new(relation: &Arc<Inner>, mut columns: Vec<usize>, chunk_rows: usize) -> Decoder {
+    pub(super) fn new(relation: &Arc<Inner>, mut columns: Vec<usize>, batches: &Batches) -> Decoder {
         let numbers = columns.pop_if(|last| *last == relation.schema.len()).map(|_| RowNumbers::new());
         let vector = |&column: &usize| Vector::new(relation.schema[column].ty.physical());
         Decoder {
             relation: relation.clone(),
-            chunk_rows,
+            batches: batches.clone(),
             state: State::Between,
             importers: columns.iter().map(|_| Importer::default()).collect(),
             vectors: columns.iter().map(vector).collect(),
@@ -94,6 +102,10 @@ impl Decoder {
         let places = wanted.iter().map(|column| order.binary_search(&(*column)?).ok()).collect();
         let handle =
             File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
+        let pages =
+            Pages::new(handle, file.metadata.metadata().row_group(morsel.group), &self.batches.memory);
+        let handle = pages.clone();
+        let batch_rows = self.batch_rows(file, morsel.group, &order);
         let reader = guarded(
             || file.place(morsel.group),
             || {
@@ -102,7 +114,7 @@ impl Decoder {
                 let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, footer.clone())
                     .with_row_groups(vec![morsel.group])
                     .with_projection(mask)
-                    .with_batch_size(self.chunk_rows);
+                    .with_batch_size(batch_rows);
                 if let Some(selected) = selected {
                     return builder.with_row_selection(selected).build();
                 }
@@ -112,16 +124,31 @@ impl Decoder {
                 }
                 builder.with_offset(morsel.rows.start as usize).with_limit(rows as usize).build()
             },
-        )?;
+        );
+        let reader = reader.map_err(|error| pages.failed().unwrap_or(error))?;
         self.state = State::Reading {
             file: morsel.file,
             group: morsel.group,
             batch: RecordBatch::new_empty(file.reading.schema().clone()),
             reader: Box::new(reader),
+            pages,
+            memory: Reservation::new(&self.batches.memory),
             places,
             offset: 0,
         };
         Ok(())
+    }
+
+    /// The rows to be decoded at once from a row group: fewer than those of a chunk, if they are long.
+    fn batch_rows(&self, file: &ParquetFile, group: usize, columns: &[usize]) -> usize {
+        let parts = file.metadata.parquet_schema();
+        let group = file.metadata.metadata().row_group(group);
+        let wanted = |leaf: &usize| columns.contains(&parts.get_column_root_idx(*leaf));
+        let bytes = |leaf: usize| group.column(leaf).uncompressed_size().max(0) as u64;
+        let bytes = (0..group.num_columns()).filter(wanted).map(bytes).fold(0, u64::saturating_add);
+        let row_bytes = bytes / group.num_rows().max(1) as u64;
+        let most = (self.batches.memory.free() / BATCH_SHARE) as u64 / row_bytes.max(1);
+        usize::try_from(most).map_or(self.batches.rows, |most| most.clamp(1, self.batches.rows))
     }
 
     /// Fills `chunk` with the next rows; false if there are none.
@@ -133,7 +160,7 @@ impl Decoder {
             match &mut self.state {
                 State::Between | State::Counting { rows: 0 } => return Ok(false),
                 State::Counting { rows } => {
-                    let now = (*rows).min(self.chunk_rows as u64);
+                    let now = (*rows).min(self.batches.rows as u64);
                     *rows -= now;
                     chunk.reset(now as usize);
                     let group = chunk.push_group(Selection::ALL);
@@ -141,16 +168,28 @@ impl Decoder {
                     self.numbers.iter_mut().for_each(|numbers| numbers.push(chunk, group));
                     return Ok(true);
                 }
-                State::Reading { file, group, reader, places, batch, offset } => {
+                State::Reading { file, group, reader, pages, places, batch, memory, offset } => {
                     let file = &self.relation.files[*file];
                     if *offset == batch.num_rows() {
-                        match guarded(|| file.place(*group), || reader.next().transpose())? {
-                            Some(next) => (*batch, *offset) = (next, 0),
+                        // What is long goes before more comes.
+                        (*batch, *offset) = (RecordBatch::new_empty(batch.schema()), 0);
+                        if memory.bytes() > 0 {
+                            self.vectors.iter_mut().for_each(Vector::drop_strings);
+                            memory.resize(0)?;
+                        }
+                        let next = guarded(|| file.place(*group), || reader.next().transpose());
+                        match next.map_err(|error| pages.failed().unwrap_or(error))? {
+                            Some(next) => {
+                                pages.end_batch();
+                                let bytes = next.get_array_memory_size();
+                                memory.resize(if bytes > FREE { bytes } else { 0 })?;
+                                *batch = next;
+                            }
                             None => self.state = State::Between,
                         }
                         continue;
                     }
-                    let rows = (batch.num_rows() - *offset).min(self.chunk_rows);
+                    let rows = (batch.num_rows() - *offset).min(self.batches.rows);
                     chunk.reset(rows);
                     let group = chunk.push_group(Selection::ALL);
                     for (slot, place) in places.iter().enumerate() {

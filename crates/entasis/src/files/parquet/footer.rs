@@ -47,6 +47,7 @@ pub(super) fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReade
                 ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
             }
             ArrowType::Utf8 | ArrowType::LargeUtf8 => ArrowType::Utf8View,
+            ArrowType::Binary | ArrowType::LargeBinary => ArrowType::BinaryView,
             // Their range of years exceeds that of nanoseconds in 64 bits.
             ArrowType::Timestamp(_, zone) if columns.column(leaf).physical_type() == PhysicalType::INT96 => {
                 ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone())

@@ -21,6 +21,7 @@
 //! again.
 
 mod absent;
+mod bytes;
 mod decode;
 mod footer;
 mod morsel;
@@ -34,7 +35,7 @@ use super::paths::{self, FileOptions};
 use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef};
 use entasis_arrow::array_to_vector;
-use entasis_engine::exec::QueryContext;
+use entasis_engine::exec::{MemoryBudget, QueryContext};
 use entasis_engine::relation::{
     Certain, ColumnStatistics, Relation, ScanRequest, Source, Statistics, Threshold,
 };
@@ -396,10 +397,9 @@ impl Relation for ParquetRelation {
                 morsels.push(Morsel { index, file, group, rows: 0..end - start, picked: Some(picked) });
             }
         }
-        let chunk_rows = context.settings.chunk_rows.max(1);
         let request = ScanRequest::all(request.columns.clone());
         let morsels = (0..).zip(morsels).collect();
-        Ok(Arc::new(ParquetSource::new(inner.clone(), &request, chunk_rows, morsels)))
+        Ok(Arc::new(ParquetSource::new(inner.clone(), &request, Batches::of(context), morsels)))
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
@@ -427,8 +427,22 @@ impl Relation for ParquetRelation {
             Some((column, threshold)) => inner.best_first(morsels, column, threshold),
             None => (0..).zip(morsels).collect(),
         };
-        let chunk_rows = context.settings.chunk_rows.max(1);
-        Ok(Arc::new(ParquetSource::new(inner.clone(), request, chunk_rows, morsels)))
+        Ok(Arc::new(ParquetSource::new(inner.clone(), request, Batches::of(context), morsels)))
+    }
+}
+
+/// How many rows are decoded at once, and the memory for them.
+#[derive(Clone)]
+struct Batches {
+    /// The most rows of a chunk.
+    rows: usize,
+    memory: Arc<MemoryBudget>,
+}
+
+impl Batches {
+    fn of(context: &QueryContext) -> Batches {
+        let memory = MemoryBudget::part_of(&context.memory, "long values of Parquet files");
+        Batches { rows: context.settings.chunk_rows.max(1), memory }
     }
 }
 
@@ -699,5 +713,45 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn long_values_are_reserved_before_they_are_decoded() {
+        const LIMIT: usize = 64 << 20;
+        let directory = Directory::new();
+        let path = directory.path("long.parquet");
+        let scan = |values: ArrayRef| {
+            write(&path, vec![("a", values)], 100);
+            let relation = open(&path, &Options::default(), &CancelFlag::default()).unwrap();
+            let memory = Arc::new(MemoryBudget::new(LIMIT));
+            let context = QueryContext { memory: memory.clone(), ..QueryContext::default() };
+            let source = relation.scan(&ScanRequest::all(vec![(ColumnId(0), 0)]), &context)?;
+            let (mut worker, mut chunk, mut bytes) = (source.worker()?, Chunk::new(), 0);
+            while worker.next(&mut chunk)? {
+                let views = chunk.vector(0).values::<entasis_vector::StringView>();
+                bytes += views[..chunk.len()].iter().map(|view| view.len()).sum::<usize>();
+            }
+            drop((worker, source));
+            assert_eq!(memory.used(), 0);
+            Ok::<_, Error>((bytes, memory.peak()))
+        };
+        let texts = |rows: usize, bytes: usize| -> Vec<String> {
+            (0..rows).map(|row| char::from(b'a' + row as u8).to_string().repeat(bytes)).collect()
+        };
+        for (rows, bytes) in [(20, 6 << 20), (1, 20 << 20)] {
+            let texts = texts(rows, bytes);
+            let blobs = texts.iter().map(|text| text.as_bytes());
+            for values in [
+                Arc::new(StringArray::from_iter_values(&texts)) as ArrayRef,
+                Arc::new(arrow_array::BinaryArray::from_iter_values(blobs)),
+            ] {
+                let (read, peak) = scan(values).unwrap();
+                assert_eq!(read, rows * bytes);
+                assert!((bytes..LIMIT).contains(&peak), "{peak} for {rows} of {bytes}");
+            }
+        }
+        let error = scan(Arc::new(StringArray::from_iter_values(texts(1, 100 << 20)))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
+        assert!(error.message().contains("long values of Parquet files"), "{error}");
     }
 }

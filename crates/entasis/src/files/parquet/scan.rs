@@ -1,10 +1,10 @@
 //! The scan of Parquet files: workers take row groups or parts of them, find the rows that are needed
 //! ([`super::select`]), and decode the requested columns ([`super::decode`]).
 
-use super::Inner;
 use super::decode::Decoder;
 use super::morsel::Morsel;
 use super::select::{Conditions, Selected, Selector};
+use super::{Batches, Inner};
 use crate::files::prune::may_hold;
 use entasis_engine::relation::{ScanRequest, Source, SourceWorker};
 use entasis_vector::expr::Expr;
@@ -23,7 +23,7 @@ pub(super) struct ParquetSource {
     relation: Arc<Inner>,
     columns: Arc<[(ColumnId, usize)]>,
     conditions: Option<Arc<Conditions>>,
-    chunk_rows: usize,
+    batches: Batches,
     shared: Arc<Shared>,
 }
 
@@ -32,13 +32,13 @@ impl ParquetSource {
     pub(super) fn new(
         relation: Arc<Inner>,
         request: &ScanRequest,
-        chunk_rows: usize,
+        batches: Batches,
         morsels: Vec<(u64, Morsel)>,
     ) -> Self {
         let conditions = Conditions::of(&relation, request).map(Arc::new);
         let shared = Arc::new(Shared { morsels, next: AtomicUsize::new(0) });
         let columns = request.columns.clone().into();
-        ParquetSource { relation, columns, conditions, chunk_rows, shared }
+        ParquetSource { relation, columns, conditions, batches, shared }
     }
 }
 
@@ -46,12 +46,12 @@ impl Source for ParquetSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         let columns = self.columns.iter().map(|(_, column)| *column).collect();
         Ok(Box::new(ParquetWorker {
-            decoder: Decoder::new(&self.relation, columns, self.chunk_rows),
+            decoder: Decoder::new(&self.relation, columns, &self.batches),
             selector: self
                 .conditions
                 .as_ref()
                 .filter(|own| own.is_first)
-                .map(|own| Selector::new(own, self.chunk_rows)),
+                .map(|own| Selector::new(own, &self.batches)),
             relation: self.relation.clone(),
             columns: self.columns.clone(),
             conditions: self.conditions.clone(),

@@ -10,9 +10,9 @@
 //! rows has its price. So a row group of which more than a quarter pass is decoded whole, and while that is
 //! so of the rows tested so far, only one row group in [`RETRY`] is tested.
 
-use super::Inner;
 use super::decode::Decoder;
 use super::morsel::Morsel;
+use super::{Batches, Inner};
 use entasis_engine::relation::{ScanRequest, Threshold};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Result};
@@ -158,10 +158,10 @@ pub(super) struct Selector {
 
 impl Selector {
     /// A search that decodes so many rows at a time.
-    pub(super) fn new(conditions: &Arc<Conditions>, chunk_rows: usize) -> Selector {
+    pub(super) fn new(conditions: &Arc<Conditions>, batches: &Batches) -> Selector {
         let columns = conditions.columns.iter().map(|(column, _)| *column).collect();
         Selector {
-            decoder: Decoder::new(&conditions.relation, columns, chunk_rows),
+            decoder: Decoder::new(&conditions.relation, columns, batches),
             conditions: conditions.clone(),
             versions: Vec::new(),
             machine: None,

@@ -25,6 +25,10 @@ use entasis_vector::{Error, ErrorKind, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that are written between two syncs: waiting for the disk cannot be interrupted, so it is done often.
+const SYNC_BYTES: u64 = 16 << 20;
 
 /// Progress and interruption of a backup.
 pub(crate) struct Watch {
@@ -46,12 +50,17 @@ pub(in crate::shared) fn backup(catalog: &Catalog, path: &Path, replaces: bool, 
     let fill = |file: Arc<FileBackend>| {
         let written = Bytes::new(watch.progress, bytes);
         let cancel = watch.cancel;
-        let tell = Box::new(move |bytes| match cancel.is_raised() {
-            true => Err(io::Error::other("interrupted")),
-            false => {
-                written.add(bytes);
-                Ok(())
+        let (disk, unsynced) = (file.clone(), AtomicU64::new(0));
+        let look = move || if cancel.is_raised() { Err(io::Error::other("interrupted")) } else { Ok(()) };
+        let tell = Box::new(move |bytes| {
+            look()?;
+            written.add(bytes);
+            if unsynced.fetch_add(bytes, Ordering::Relaxed) + bytes > SYNC_BYTES {
+                unsynced.store(0, Ordering::Relaxed);
+                disk.sync()?;
+                look()?;
             }
+            Ok(())
         });
         let file = Arc::new(WatchedFile { file, watched: Watched::Writes, tell });
         let file = DataFile::create(file, new_id(), SEGMENT_BYTES)?;
