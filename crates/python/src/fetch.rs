@@ -6,6 +6,7 @@
 //! ours is held while other threads run, since one of them may want the same cursor.
 
 use crate::errors::{ProgrammingError, raised};
+use crate::give_way::give_way;
 use crate::run::Session;
 use crate::values;
 use entasis::Rows;
@@ -13,7 +14,6 @@ use entasis_vector::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::Arc;
-use std::thread;
 
 /// Values that are made between two looks at others.
 const PART: usize = 8 << 10;
@@ -129,6 +129,6 @@ pub fn many<'py>(
 /// Lets other Python threads run, and looks whether the fetch is to end.
 fn look(py: Python<'_>, session: &Session, interrupts: u64) -> PyResult<()> {
     py.check_signals()?;
-    py.detach(thread::yield_now);
+    give_way(py);
     if session.interrupts() == interrupts { Ok(()) } else { Err(raised(&Error::interrupted())) }
 }

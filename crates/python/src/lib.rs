@@ -5,6 +5,7 @@
 //! | `connection` | `Connection`: runs SQL, registers objects |
 //! | `cursor` | `Cursor` and `Relation`: results, row by row or whole |
 //! | `fetch` | rows on their way to tuples, part by part |
+//! | `give_way` | lets other Python threads run |
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
 //! | `scan` | names that the catalog does not have: variables of the caller |
 //! | `tables` | which objects are tables |
@@ -22,6 +23,7 @@ mod connection;
 mod cursor;
 mod errors;
 mod fetch;
+mod give_way;
 mod readers;
 mod run;
 mod runner;

@@ -3,6 +3,7 @@
 
 use crate::arrow::{Table, array, stream};
 use crate::errors::{NotSupportedError, raised};
+use crate::give_way::give_way;
 use crate::readers::{self, Reader};
 use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
@@ -29,7 +30,7 @@ impl Look {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         py.check_signals()?;
         // Other threads of Python run, one of which may interrupt this one.
-        py.detach(std::thread::yield_now);
+        give_way(py);
         if self.0.is_raised() { Err(raised(&Error::interrupted())) } else { Ok(()) }
     }
 }

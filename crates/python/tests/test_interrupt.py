@@ -86,6 +86,25 @@ def test_a_fetch_lets_others_run_and_can_be_interrupted():
     assert len(rows) == 1000000 and rows[0] == (0, 1)
 
 
+def test_a_thread_that_sleeps_runs_while_rows_are_fetched():
+    cursor = entasis.connect().execute("SELECT range, range + 1, range + 2 FROM range(2000000)")
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            time.sleep(0.005)
+            ticks.append(len(ticks))
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    assert len(cursor.fetchall()) == 2000000
+    seen = len(ticks)
+    done.set()
+    thread.join()
+    # The fetch takes half a second or more.
+    assert seen > 8
+
+
 def test_an_interrupt_before_a_fetch_does_not_stop_it():
     connection = entasis.connect()
     cursor = connection.execute("SELECT range FROM range(20000)")
