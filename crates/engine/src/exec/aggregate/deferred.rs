@@ -13,10 +13,9 @@ use crate::context::QueryContext;
 use crate::exec::group_table::{GroupTable, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::exec::sort::order_rows;
+use crate::exec::sort::order::{OrderKey, bytes_for_row, order};
 use crate::memory::Reservation;
-use crate::plan::SortKey;
-use entasis_vector::expr::{ColumnMeta, Expr};
+use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Result, Selection, Vector};
 use std::sync::Arc;
 
@@ -216,20 +215,18 @@ impl Deferred {
         let ids: Vec<u32> = match spec.order.is_empty() {
             true => rows.ids().collect(),
             false => {
-                let key = |column: usize, descending, nulls_first| {
-                    let meta = &rows.columns()[column];
-                    SortKey { expr: Expr::column(meta.id, meta.ty), descending, nulls_first }
+                let key = |&(column, descending, nulls_first): &(usize, bool, bool)| OrderKey {
+                    column: column + 1,
+                    descending,
+                    nulls_first,
                 };
-                let keys: Vec<SortKey> = std::iter::once(key(0, false, false))
-                    .chain(
-                        spec.order
-                            .iter()
-                            .map(|&(column, descending, first)| key(column + 1, descending, first)),
-                    )
-                    .collect();
-                order_rows(rows, &keys, tasks)?
+                let group = OrderKey { column: 0, descending: false, nulls_first: false };
+                let keys: Vec<OrderKey> = std::iter::once(group).chain(spec.order.iter().map(key)).collect();
+                memory.resize(before + rows.rows() * bytes_for_row(rows.columns(), &keys))?;
+                order(rows, &keys, rows.ids().collect(), Some(tasks))?
             }
         };
+        let before = before + ids.len() * size_of::<u32>();
         let mut vectors: Vec<Vector> = rows.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
         let mut groups = Vec::new();
         let mut chunk = Chunk::new();

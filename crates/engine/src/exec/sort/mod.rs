@@ -26,7 +26,6 @@ pub mod ties;
 pub mod top;
 
 pub(crate) use merge::Merge;
-pub use order::order_rows;
 
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;

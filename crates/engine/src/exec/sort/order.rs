@@ -14,10 +14,9 @@ use super::codes::{Entry, SortCodes};
 use super::ties::Ties;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::plan::SortKey;
 use crate::sync::Mutex;
-use entasis_vector::expr::{ColumnMeta, Expr};
-use entasis_vector::{Error, PhysicalType, Result};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{PhysicalType, Result};
 
 /// Rows that are worth a task of their own. Also the most rows of a task that resolves ties, which takes so
 /// long that a cancelled statement would be delayed.
@@ -26,24 +25,6 @@ const TASK_ROWS: usize = 32 << 10;
 const MOST_EXACT_ROWS: usize = 256 << 10;
 /// Samples that a run contributes for the boundaries.
 const SAMPLES: usize = 16;
-
-/// The ids of all `rows` in the order of `keys`, whose expressions are columns of `rows`. Ties stay in the
-/// order of ids.
-///
-/// # Errors
-/// Internal, if a key is not a column; those of `tasks`.
-pub fn order_rows(rows: &Materialized, keys: &[SortKey], tasks: &dyn Tasks) -> Result<Vec<u32>> {
-    let key = |key: &SortKey| {
-        let Expr::Column { id, .. } = &key.expr else {
-            return Err(Error::internal("an order key is not a column"));
-        };
-        let column = rows.columns().iter().position(|meta| meta.id == *id);
-        let column = column.ok_or_else(|| Error::internal(format!("no column {id} to order by")))?;
-        Ok(OrderKey { column, descending: key.descending, nulls_first: key.nulls_first })
-    };
-    let keys = keys.iter().map(key).collect::<Result<Vec<OrderKey>>>()?;
-    order(rows, &keys, rows.ids().collect(), Some(tasks))
-}
 
 /// The row ids `arrival`, put in the order of `keys`. Ties stay as they are in `arrival`. With `tasks`, in
 /// parallel.
