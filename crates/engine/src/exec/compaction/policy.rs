@@ -21,8 +21,9 @@ use std::time::Instant;
 const SMALL_PART: usize = 16;
 /// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// The least number of chunks to learn from: of fewer, a pipeline takes less time than a model of it.
-const CHUNKS_TO_LEARN: f64 = 64.0;
+/// The least number of chunks of a pipeline's source for which what was learnt is looked up: the hash of a
+/// plan takes as long as some chunks. What a learner tries is limited by the chunks that arrive at it.
+const CHUNKS_TO_LEARN: f64 = 8.0;
 
 /// The policy of all workers.
 pub(super) enum Policy {
