@@ -9,9 +9,9 @@
 //! The figures are nanoseconds of one thread. A database begins with those of a machine that was measured
 //! ([`Costs::default`]); [`crate::calibrate`] measures the one that it runs on.
 //!
-//! Paper: *Light-weight compression through the whole engine*, section 5 (the optimizer charges what is read
-//! at its compressed size, and decompression). Not here: sorts and aggregations, for which there is nothing
-//! to choose.
+//! Paper: Westmann et al., *The Implementation and Performance of Compressed Databases*, section 4.2 (the
+//! optimizer charges what is read at its compressed size, and decompression). Not here: sorts and
+//! aggregations, for which there is nothing to choose.
 
 use entasis_storage::TableSnapshot;
 

@@ -31,7 +31,8 @@ use crate::program::{Action, Fill, Outputs, Program, ProgramArguments, compile};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
-use entasis_storage::{Datum, RowId, TableReader, TableWriter, Waiter};
+use entasis_layout::outlook::Deed;
+use entasis_storage::{Datum, RowId, TableReader, TableWriter, Waiter, latencies};
 use entasis_vector::{DataType, Result, Schema, Value};
 use std::sync::Arc;
 use write::Changed;
@@ -184,7 +185,7 @@ impl Run<'_> {
     fn by_itself(self, session: &Session, changes: u64, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
         let (program, shared) = (self.program, &session.shared);
         if program.action.is_read() {
-            return self.result_of(program.entry.table.read(|reader| self.read(reader)));
+            return self.result_of(self.timed(|| program.entry.table.read(|reader| self.read(reader))));
         }
         // Removing rows needs no memory.
         if !matches!(program.action, Action::Delete) {
@@ -206,7 +207,7 @@ impl Run<'_> {
         if shared.catalog.changes() != changes {
             return Ok(None);
         }
-        let Some(changed) = self.write(&mut writer)? else { return Ok(None) };
+        let Some(changed) = self.timed(|| self.write(&mut writer))? else { return Ok(None) };
         writer.commit()?;
         shared.wrote(program.bytes(self.arguments));
         shared.committed();
@@ -216,20 +217,21 @@ impl Run<'_> {
     fn in_transaction(self, work: &mut Work) -> Result<Option<Rows>> {
         let program = self.program;
         if program.action.is_read() {
-            return self.result_of(work.read(&program.entry.table, |reader| self.read(reader)));
+            let rows = self.timed(|| work.read(&program.entry.table, |reader| self.read(reader)));
+            return self.result_of(rows);
         }
         if !matches!(program.action, Action::Delete) {
             work.may_write()?;
         }
         let used = work.used().len();
-        let changed = match &program.action {
+        let changed = self.timed(|| match &program.action {
             _ if !program.indexed.is_empty() => self.with_indexes_in(work),
             Action::Update(set, false) => match work.keep(&program.entry) {
                 Some(mut kept) => self.keep(&mut kept, set),
                 None => self.write(&mut work.write(&program.entry, &program.entry.table)),
             },
             _ => self.write(&mut work.write(&program.entry, &program.entry.table)),
-        };
+        });
         match changed {
             Ok(Some(changed)) => {
                 work.wrote(program.bytes(self.arguments));
@@ -241,6 +243,21 @@ impl Run<'_> {
                 other.map(|_| None)
             }
         }
+    }
+
+    /// Times what is done with the table, if it is an operation on one row.
+    fn timed<R>(self, work: impl FnOnce() -> R) -> R {
+        let deed = match &self.program.action {
+            Action::Read(_) => Deed::PointQuery,
+            Action::Insert(..) if self.rows.len() == 1 => Deed::Insert,
+            Action::Delete => Deed::Delete,
+            Action::Update(_, true) => Deed::Update,
+            _ => return work(),
+        };
+        let began = latencies::begin();
+        let result = work();
+        self.program.entry.table.latencies().end(deed, began);
+        result
     }
 
     /// The rows that a query returns; `None` if they must be read with a plan.

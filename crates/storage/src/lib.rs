@@ -66,7 +66,7 @@ pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange, ValueSet};
 pub use table::{
     Among, AppendedRows, Appender, BinInfo, Difference, Frequencies, HeadWriters, Interrupt, KEY_SAMPLES_MAX,
     KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, SingleRows, Table, TableReader,
-    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index, latencies,
 };
 pub use transaction::{Prologue, Transaction};
 pub use tree::{ColumnSource, Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};

@@ -18,7 +18,7 @@
 //!   probe side, so that it reads its other columns for the rows that match only. A column that is dear to
 //!   decode makes its table dear to build.
 //!
-//! Paper: Westmann et al., *The Implementation and Performance of Compressed Databases*, section 3.4
+//! Paper: Westmann et al., *The Implementation and Performance of Compressed Databases*, section 4.2
 //! (decompression counts, and rows at the size that they have). Not here: that clustered keys walk through a
 //! table in order, spilling, and which table a build side will get.
 

@@ -1,21 +1,34 @@
 //! The learner: finds the best threshold by trial (section 4 of the paper).
 //!
 //! A multi-armed bandit: the *arms* are nine thresholds, and the reward of an arm is the speed of the
-//! pipeline after the compaction while the arm is in use. [`Learner::select`] takes each arm eight times, and
-//! then the one with the largest *upper confidence bound*: the mean of its last sixteen rewards, plus more
-//! the less often it was taken and the more the rewards vary (UCB1-tuned). Every 1024 selections, the means
-//! are compared with the previous ones; if one has doubled or halved, everything is forgotten.
+//! pipeline after the compaction while the arm is in use.
 //!
-//! Departures from the paper. A *trial* is not one chunk but the chunks until the buffer is empty, so that an
+//! 1. Until each arm has been tried eight times, at most one arriving chunk in eight is spent on arms that
+//!    have not ([`Learner::select`]), and none of the first 64; the others go to the best arm so far, at
+//!    first that of binary compaction. So what is not known yet costs little, however few chunks there are.
+//! 2. Then the arm with the largest *upper confidence bound* is taken: the mean of its last sixteen rewards,
+//!    plus more the less often it was taken and the more the rewards vary (UCB1-tuned).
+//! 3. Every 1024 selections, the means are compared with the previous ones; if one has doubled or halved,
+//!    everything is forgotten.
+//!
+//! Departures from the paper. It tries each arm eight times before anything else, which only a long pipeline
+//! can afford; what was learnt here is the prior of the next execution ([`super::Learned`]), so short ones
+//! learn together. A *trial* is not one chunk but the chunks until the buffer is empty, so that an
 //! arm is charged for the rows that it held back. A reward is the inverse of the time a *row* takes, since
 //! trials differ in rows; when bounds are compared, the largest mean is scaled to a half, as the bounds
 //! suppose rewards from 0 to 1. Workers share a model; what one has selected counts at once, so that others
-//! try other arms (section 4.3). What was learnt is the prior of the next execution ([`super::Learned`]).
+//! try other arms (section 4.3).
 
 /// The thresholds, in rows, for chunks of 2048.
 pub(crate) const ARMS: [usize; 9] = [0, 32, 64, 128, 256, 384, 512, 768, 1024];
+/// The arm of binary compaction, which is taken as long as nothing is known.
+const BINARY: usize = 3;
 /// The number of trials of each arm before any arm is preferred.
 const TRIALS: u64 = 8;
+/// The number of chunks that arrive before any is spent on arms with fewer trials.
+const UNSPENT: u64 = 64;
+/// The share of the chunks that may be spent on arms with fewer trials, as a divisor.
+const SPENT_PART: u64 = 8;
 /// The number of last rewards in the mean.
 const REMEMBERED: usize = 16;
 /// The number of selections between comparisons of the means.
@@ -47,11 +60,22 @@ impl Arm {
     }
 }
 
+/// An arm that a trial is to take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Selected {
+    pub(crate) arm: usize,
+    /// Whether it is taken to learn about it.
+    is_spent: bool,
+}
+
 /// A model of one compaction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Learner {
     arms: [Arm; ARMS.len()],
     selected: u64,
+    /// Chunks that have arrived, and those of them that were spent on arms with few trials.
+    arrived: u64,
+    spent: u64,
     /// The means at the last comparison.
     snapshot: Option<[f64; ARMS.len()]>,
     /// How often each arm was selected in this execution, over all resets.
@@ -61,12 +85,16 @@ pub(crate) struct Learner {
 }
 
 impl Learner {
-    /// The arm to try next.
-    pub(crate) fn select(&mut self) -> usize {
-        let least = (0..ARMS.len()).min_by_key(|&arm| self.arms[arm].selected).expect("there are arms");
-        let arm = match self.arms[least].selected < TRIALS {
-            true => least,
-            false => self.best_bound(),
+    /// The arm to take next.
+    pub(crate) fn select(&mut self) -> Selected {
+        let least = (0..ARMS.len()).min_by_key(|&arm| (self.arms[arm].selected, arm.abs_diff(BINARY)));
+        let least = least.expect("there are arms");
+        let all_tried = self.arms[least].selected >= TRIALS;
+        let is_spent = !all_tried && self.arrived >= UNSPENT && self.spent * SPENT_PART < self.arrived;
+        let arm = match (all_tried, is_spent) {
+            (true, _) => self.best_bound(),
+            (false, true) => least,
+            (false, false) => self.best_mean(),
         };
         self.arms[arm].selected += 1;
         self.taken[arm] += 1;
@@ -74,19 +102,30 @@ impl Learner {
         if self.selected.is_multiple_of(PERIOD) {
             self.compare();
         }
-        arm
+        Selected { arm, is_spent }
     }
 
-    /// Says how many nanoseconds a row took in a trial of an arm.
-    pub(crate) fn reward(&mut self, arm: usize, nanoseconds: f64) {
-        let arm = &mut self.arms[arm];
+    /// Says how many nanoseconds a row took in a trial of an arm, which has lasted so many chunks.
+    pub(crate) fn reward(&mut self, selected: Selected, nanoseconds: f64, chunks: u64) {
+        let arm = &mut self.arms[selected.arm];
         arm.rewards[arm.rewarded as usize % REMEMBERED] = 1.0 / nanoseconds;
         arm.rewarded += 1;
+        self.arrived += chunks;
+        if selected.is_spent {
+            self.spent += chunks;
+        }
     }
 
     /// The same model, of whose next execution nothing is reported yet.
     pub(super) fn for_another_execution(&self) -> Learner {
         Learner { taken: Default::default(), resets: 0, ..self.clone() }
+    }
+
+    /// The arm with the largest mean, among those that were rewarded more than once.
+    fn best_mean(&self) -> usize {
+        let tried = (0..ARMS.len()).filter(|&arm| self.arms[arm].rewarded > 1);
+        let means = tried.map(|arm| (arm, self.arms[arm].means().0));
+        means.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(BINARY, |(arm, _)| arm)
     }
 
     /// The arm with the largest upper confidence bound.
@@ -114,7 +153,7 @@ impl Learner {
         };
         if self.snapshot.is_some_and(|before| means.iter().zip(&before).any(has_changed)) {
             self.arms = Default::default();
-            self.selected = 0;
+            (self.selected, self.arrived, self.spent) = (0, 0, 0);
             self.snapshot = None;
             self.resets += 1;
         } else {
@@ -137,8 +176,9 @@ mod tests {
     fn shares(learner: &mut Learner, trials: usize, skip: usize, mean: impl Fn(usize) -> f64) -> [f64; 9] {
         let (mut state, mut taken) = (7, [0.0; 9]);
         for trial in 0..trials {
-            let arm = learner.select();
-            learner.reward(arm, 1.0 / (mean(arm) * (0.8 + 0.4 * random(&mut state))));
+            let selected = learner.select();
+            let arm = selected.arm;
+            learner.reward(selected, 1.0 / (mean(arm) * (0.8 + 0.4 * random(&mut state))), 1);
             if trial >= skip {
                 taken[arm] += 1.0 / (trials - skip) as f64;
             }
@@ -169,14 +209,32 @@ mod tests {
     }
 
     #[test]
+    fn little_is_spent_before_anything_is_known() {
+        for chunks in [1, 4, 64] {
+            // The arm of binary compaction is the best; the others take twice as long.
+            let mut learner = Learner::default();
+            let (mut spent, mut arrived) = (0, 0);
+            while learner.arms.iter().any(|arm| arm.selected < TRIALS) {
+                let selected = learner.select();
+                assert!(selected.is_spent || selected.arm == BINARY);
+                spent += if selected.is_spent { chunks } else { 0 };
+                arrived += chunks;
+                learner.reward(selected, if selected.arm == BINARY { 1.0 } else { 2.0 }, chunks);
+                assert!(spent <= chunks + arrived / SPENT_PART, "{spent} of {arrived}");
+            }
+            assert!(arrived < 10 * TRIALS * SPENT_PART * chunks, "{arrived}");
+        }
+    }
+
+    #[test]
     fn workers_spread_over_arms_before_any_has_ended_a_trial() {
-        let mut learner = Learner::default();
-        let first: Vec<usize> = (0..32).map(|_| learner.select()).collect();
+        let mut learner = Learner { arrived: 1000, ..Learner::default() };
+        let first: Vec<Selected> = (0..32).map(|_| learner.select()).collect();
         for arm in 0..ARMS.len() {
-            assert!(first.iter().filter(|&&taken| taken == arm).count() >= 3, "{first:?}");
+            assert!(first.iter().filter(|taken| taken.arm == arm).count() >= 3, "{first:?}");
         }
         // Rewards that come late, and none at all, do no harm.
-        first.iter().for_each(|&arm| learner.reward(arm, 2.0));
-        (0..5000).for_each(|_| assert!(learner.select() < ARMS.len()));
+        first.iter().for_each(|&selected| learner.reward(selected, 2.0, 1));
+        (0..5000).for_each(|_| assert!(learner.select().arm < ARMS.len()));
     }
 }

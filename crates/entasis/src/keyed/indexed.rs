@@ -71,7 +71,8 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         let mut interrupt = Interrupt::by(session.cancel.clone());
-        let Some(changed) = self.with_indexes(&mut heads, &mut interrupt)? else { return Ok(None) };
+        let changed = self.timed(|| self.with_indexes(&mut heads, &mut interrupt))?;
+        let Some(changed) = changed else { return Ok(None) };
         heads.commit()?;
         shared.wrote(program.bytes(self.arguments) * (1 + program.indexed.len()));
         shared.committed();

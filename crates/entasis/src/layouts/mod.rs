@@ -3,7 +3,8 @@
 //!
 //! The workload is what the table has counted (layout `casper`), what was asked of it (a table that follows
 //! its workload), or a *sample*: SQL statements that are parsed, bound and optimized, but not run. Costs are
-//! those of `entasis_layout::cost::Engine` ([`machine`]): a model, not a measurement.
+//! those of `entasis_layout::cost::Engine` ([`machine`]): a model. Beside them stands what keyed statements
+//! have taken, and promises are judged by that (`entasis_storage::latencies`).
 //!
 //! ```text
 //! page    advice   profile   EXPLAIN LAYOUT; which key; partition by partition
@@ -46,8 +47,10 @@ use crate::record::Record;
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::Settings;
 use entasis_engine::relation::Definition;
+use entasis_layout::outlook::Deed;
 use entasis_sql::Catalog;
 use entasis_storage::TableSnapshot;
+use entasis_storage::latencies::Latency;
 use entasis_vector::Result;
 use std::sync::Arc;
 
@@ -76,6 +79,11 @@ pub(crate) struct Binding<'a> {
 }
 
 impl Looked<'_> {
+    /// How long operations of a kind have taken of late.
+    fn measured(&self, deed: Deed) -> Option<Latency> {
+        self.snapshot.table().latencies().of(deed)
+    }
+
     /// The statements of `workload`, or what was recorded; `None` if there is neither.
     fn sample(&self, binding: &Binding<'_>, workload: Option<&str>) -> Result<Option<Sample>> {
         match workload {

@@ -61,10 +61,7 @@ pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<
 pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
     let Some(key) = &shape.key else { return };
     let normal = key.of_datums(datums);
-    let options = &shape.options;
-    if options.are_counted() && is_counted(options.counters.every) {
-        count_point(root, &normal);
-    }
+    count_point(root, shape, &normal);
     find_key(root, shape, datums, &normal, each);
 }
 
@@ -106,8 +103,17 @@ fn find_key(
     }
 }
 
+/// Counts a query of one key.
+#[inline]
+pub(crate) fn count_point(root: &Root, shape: &Shape, key: &Key) {
+    let options = &shape.options;
+    if options.are_counted() && is_counted(options.counters.every) {
+        add_point(root, key);
+    }
+}
+
 #[cold]
-fn count_point(root: &Root, key: &Key) {
+fn add_point(root: &Root, key: &Key) {
     if !root.groups.is_empty()
         && let Some(own) = &root.groups[root.fences.part_for(key)].counters
     {

@@ -15,6 +15,7 @@
 
 use super::attempts::Attempts;
 use super::key_sample::KeySamples;
+use super::latencies::Latencies;
 use super::loads::LoadStore;
 use super::logged::Logged;
 use super::row_sample::RowSamples;
@@ -55,6 +56,8 @@ pub struct Table {
     pub(super) row_samples: RowSamples,
     /// Whether changes of single rows in place succeed.
     pub(super) attempts: Attempts,
+    /// How long operations on single rows take.
+    latencies: Latencies,
     pub(crate) upkeep: Mutex<Due>,
     /// Set if changes of its rows go to the log ([`super::logged`]).
     logged: OnceLock<Logged>,
@@ -230,6 +233,7 @@ impl Table {
             key_samples: KeySamples::default(),
             row_samples: RowSamples::default(),
             attempts: Attempts::default(),
+            latencies: Latencies::default(),
             upkeep: Mutex::default(),
             logged: OnceLock::new(),
             head: RwLock::new(head),
@@ -260,6 +264,11 @@ impl Table {
     /// How it is laid out.
     pub fn options(&self) -> &TableOptions {
         &self.shape.options
+    }
+
+    /// How long operations on single rows take; whoever runs them times them.
+    pub fn latencies(&self) -> &Latencies {
+        &self.latencies
     }
 
     /// The number of rows in the newest version.

@@ -18,7 +18,7 @@
 //! logged                        tables whose changes go to the write-ahead log
 //! loads                         rows that the log refers to in the data file
 //! turns  attempts  summaries    one writer at a time; whether changes beside others succeed; what is known of
-//!   overlay                     a version's columns; new values of a few rows
+//!   overlay  latencies          a version's columns; new values of a few rows; how long operations take
 //! ```
 //! Each knows only those in lines below it. A module that makes something of a table has the table's method
 //! for it: [`Table::snapshot`] stands beside [`TableSnapshot`].
@@ -33,6 +33,7 @@ mod in_place;
 pub mod index;
 mod kept;
 mod key_sample;
+pub mod latencies;
 mod loads;
 mod log;
 mod logged;

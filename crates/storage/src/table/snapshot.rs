@@ -191,10 +191,21 @@ impl TableSnapshot {
         self.range_keys(low, high, |low, high| lookup::range(&self.0.root, low, high))
     }
 
-    /// The same for somebody who is going to read these slots, so that it counts as a range query.
+    /// The same for somebody who is going to read these slots, so that it counts as a range query, or as a
+    /// point query if both bounds are the same whole key.
     pub fn scan_range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
+        let shape = &self.0.table.shape;
+        if let (Some(key), Bound::Included(least), Bound::Included(greatest)) = (&shape.key, low, high)
+            && [least, greatest].iter().all(|bound| bound.len() == key.columns.len())
+        {
+            let point = key.of_datums(least);
+            if point == key.of_datums(greatest) {
+                lookup::count_point(&self.0.root, shape, &point);
+                return self.range(low, high);
+            }
+        }
         self.range_keys(low, high, |low, high| {
-            lookup::count_range(&self.0.root, &self.0.table.shape, low, high);
+            lookup::count_range(&self.0.root, shape, low, high);
             lookup::range(&self.0.root, low, high)
         })
     }

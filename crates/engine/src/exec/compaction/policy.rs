@@ -9,7 +9,7 @@
 
 use super::Standing;
 use super::costs::{Behind, ChunkCosts};
-use crate::learned::{ARMS, Learned, Learner};
+use crate::learned::{ARMS, Learned, Learner, Selected};
 use crate::settings::Compaction;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::CHUNK_ROWS;
@@ -21,9 +21,9 @@ use std::time::Instant;
 const SMALL_PART: usize = 16;
 /// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// The least number of chunks to learn from: nine thresholds are tried eight times each, some of them over
-/// dozens of chunks, about a thousand in all, which should not be most of the pipeline.
-const CHUNKS_TO_LEARN: f64 = 4096.0;
+/// The least number of chunks of a pipeline's source for which what was learnt is looked up: the hash of a
+/// plan takes as long as some chunks. What a learner tries is limited by the chunks that arrive at it.
+const CHUNKS_TO_LEARN: f64 = 8.0;
 
 /// The policy of all workers.
 pub(super) enum Policy {
@@ -184,33 +184,37 @@ struct Trying {
 }
 
 struct Trial {
-    arm: usize,
+    selected: Selected,
     began: Instant,
     /// Nanoseconds spent on the chunks so far; the time between them is not spent in the operators after the
     /// compaction.
     nanoseconds: u64,
     rows: u64,
+    chunks: u64,
 }
 
 impl Thresholds for Trying {
     fn before(&mut self, _: usize) -> usize {
         let model = &self.model;
         let trial = self.trial.get_or_insert_with(|| Trial {
-            arm: model.lock().select(),
+            selected: model.lock().select(),
             began: Instant::now(),
             nanoseconds: 0,
             rows: 0,
+            chunks: 0,
         });
         trial.began = Instant::now();
-        ARMS[trial.arm] * self.chunk_rows / CHUNK_ROWS
+        ARMS[trial.selected.arm] * self.chunk_rows / CHUNK_ROWS
     }
 
     fn after(&mut self, rows: usize, is_empty: bool) {
         let Some(trial) = &mut self.trial else { return };
         trial.nanoseconds += trial.began.elapsed().as_nanos() as u64;
         trial.rows += rows as u64;
+        trial.chunks += 1;
         if is_empty {
-            self.model.lock().reward(trial.arm, trial.nanoseconds.max(1) as f64 / trial.rows as f64);
+            let nanoseconds = trial.nanoseconds.max(1) as f64 / trial.rows as f64;
+            self.model.lock().reward(trial.selected, nanoseconds, trial.chunks);
             self.trial = None;
         }
     }

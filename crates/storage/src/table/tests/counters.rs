@@ -192,7 +192,10 @@ fn each_operation_is_counted_where_it_belongs() {
                 match random.below(3) {
                     0 => {
                         snapshot.scan_range(Bound::Included(&low), Bound::Included(&high));
-                        twin.range(twin.home(l), twin.home(h));
+                        match l == h {
+                            true => twin.add(Kind::PointQuery, twin.home(l)),
+                            false => twin.range(twin.home(l), twin.home(h)),
+                        }
                     }
                     1 => {
                         snapshot.scan_range(Bound::Excluded(&low), Bound::Excluded(&high));
