@@ -3,8 +3,8 @@
     make bench-compression SF=1                    in memory, then in files with a cold cache
     make bench-compression SF=1 PARTS=memory       only one of them
 
-The experiment of *Light-weight compression through the whole engine*, section 5: size, load, the 22 queries,
-and both refresh functions. Each side gets a process of its own; query by query they take turns for several
+The experiment of Westmann et al., *The Implementation and Performance of Compressed Databases*, section 5:
+size, load, the 22 queries, and both refresh functions. Each side gets a process of its own; query by query they take turns for several
 rounds, and the figure is the median of the rounds.
 
 The refresh functions change 0.1 % of the orders, as the benchmark's do: RF1 inserts orders and their lines

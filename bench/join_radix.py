@@ -4,7 +4,7 @@
 
 The experiments of Bandle et al., *To Partition, or Not to Partition*, sections 5.2 and 5.4. Workload A has 16
 * 2^20 build rows and 256 * 2^20 probe rows, with keys and payloads of 8 bytes each, workload B 128,000,000 of
-both with 4 bytes each; SCALE is the fraction of these rows that is used. Keys have no gaps, as in the paper;
+both with 4 bytes each; SCALE is the fraction of these rows that is used. Keys have no gaps;
 or with --far one of 256 neighbouring values is a key, so that only tables by hash are possible. The build
 side is in random order; every probe row finds its key.
 

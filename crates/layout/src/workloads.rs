@@ -164,7 +164,7 @@ mod tests {
         assert_ne!(first(1), first(2));
     }
 
-    /// What section 7.2 says about the chosen layouts: reads favour many partitions, updates few.
+    /// What sections 2 and 7.3 say about layouts: reads favour many partitions, updates few.
     #[test]
     fn the_papers_model_balances_reads_and_updates() {
         let model = Paper { access: Access::OF_THE_PAPER };

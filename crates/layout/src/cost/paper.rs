@@ -25,7 +25,7 @@
 //!   in the text it touches two blocks in its partition. The equation is implemented.
 //! - "Consider the fifth block … If neither p4 nor p5 is set": equations count blocks from 0, so the fifth is
 //!   block 4; this is consistent.
-//! - Equations 19 and 20 have misprints, see `tests/integer_program.rs`.
+//! - Equations 19 and 20 have misprints, see `tests/integer_program/formulation.rs`.
 
 use super::{Model, Terms};
 use crate::frequency::{Frequency, Kind};

@@ -16,7 +16,7 @@
 //! pairs; and the table moves each pair to its next candidate, until there are none. Pairs accumulate to a
 //! full chunk before any payload is read: the probe side's columns stay where they are under a composed
 //! selection, and the build side's are gathered as a column group of their own (logical compaction; Qiao and
-//! Zhang, *Data Chunk Compaction*, SIGMOD 2025).
+//! Zhang, *Data Chunk Compaction in Vectorized Execution*, SIGMOD 2025).
 //!
 //! Every kind of join is one [`Shape`]: what the probe outputs, and what the build side outputs afterwards. A
 //! join without keys is the same operator over a table in which every row is a candidate.

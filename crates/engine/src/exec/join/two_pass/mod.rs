@@ -3,7 +3,7 @@
 //!
 //! Rows that are kept first and moved later exist twice for a while, and are written three times. If a join's
 //! input is the scan of a table, perhaps with a few stateless operators, it can be read again instead, since
-//! a snapshot does not change. So (Barber et al., section 2.3):
+//! a snapshot does not change. So (Barber et al., section 2.2.1):
 //!
 //! ```text
 //! first reading, keys only:  rows → [KeysSink] → finish: the counts → room for the rows, in parts

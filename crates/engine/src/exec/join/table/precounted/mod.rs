@@ -3,8 +3,8 @@
 //! If no row is needed, keys become [bits](bits): each worker has its own, since an atomic instruction would
 //! take three times as long; they are combined at the end.
 //!
-//! Otherwise (Barber et al., section 2.3: a first pass that counts, a second one that moves rows, no table
-//! with empty buckets, no latches), rows go to parts first, and find their places there:
+//! Otherwise (Barber et al., section 2.2.1: a first pass that counts, a second one that moves rows, no table
+//! with empty buckets; section 2.3: no latches), rows go to parts first, and find their places there:
 //!
 //! ```text
 //! first reading    rows are counted by ranges of places or buckets; ranges make parts of about as many rows   (ranges)
