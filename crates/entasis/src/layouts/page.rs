@@ -208,8 +208,8 @@ struct Model<'a> {
     how: &'a str,
 }
 
-/// Whether a promise is kept: by what was measured, if that was often enough, or else by the model. `judge` is
-/// the number of a measurement that must not exceed it.
+/// Whether a promise is kept: by what was measured, if that was often enough, or else by the model. `judge`
+/// is the number of a measurement that must not exceed it.
 fn judged(
     promised: f64,
     operation: &str,

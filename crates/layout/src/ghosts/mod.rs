@@ -17,9 +17,10 @@
 //! each price. And with a price instead of a budget, no partitioning may meet the budget exactly; the least
 //! cost for the price is a lower bound nevertheless, which is reported.
 //!
-//! **The cost of room** is given by the caller: in the paper's engine a ripple from neighbouring
-//! partitions, which we take for the nearest ghost; its distance depends on the other partitions' ghosts, so that [`allocate`] is repeated two or three times with
-//! the resulting distances; in ours about two moves, wherever it is.
+//! **The cost of room** is given by the caller: in the paper's engine a ripple from neighbouring partitions,
+//! which we take for the nearest ghost; its distance depends on the other partitions' ghosts, so that
+//! [`allocate`] is repeated two or three times with the resulting distances; in ours about two moves,
+//! wherever it is.
 //!
 //! **Equation 18 is ambiguous**: `dm_part(i)` is "the data movement per block as a result of inserts and
 //! updates". It is taken as each insert and incoming update of a block, times the partitions through which

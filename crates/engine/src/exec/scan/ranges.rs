@@ -1,8 +1,9 @@
 //! Filters that do not need the expression machine: a column of integers or floats compared with constants.
 //!
 //! Such conjuncts become one range of values per column, for floats a range of ordinals, which the storage
-//! compares with the codes of blocks (`RowGroup::select_runs`). They cost a fraction of a nanosecond per row, cannot fail, and run before all others. Other
-//! conjuncts are left to the machine, which is the slow twin under `SET optimizer = off`.
+//! compares with the codes of blocks (`RowGroup::select_runs`). They cost a fraction of a nanosecond per row,
+//! cannot fail, and run before all others. Other conjuncts are left to the machine, which is the slow twin
+//! under `SET optimizer = off`.
 
 use entasis_storage::ValueRange;
 use entasis_vector::expr::{CompareOp, Expr};
