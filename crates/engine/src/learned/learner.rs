@@ -4,8 +4,8 @@
 //! pipeline after the compaction while the arm is in use.
 //!
 //! 1. Until each arm has been tried eight times, at most one arriving chunk in eight is spent on arms that
-//!    have not ([`Learner::select`]), and none of the first 64; the others go to the best arm so far, at
-//!    first that of binary compaction. So what is not known yet costs little, however few chunks there are.
+//!    have not ([`Learner::select`]); the others go to the best arm so far, at first that of binary
+//!    compaction. So what is not known yet costs little, however few chunks there are.
 //! 2. Then the arm with the largest *upper confidence bound* is taken: the mean of its last sixteen rewards,
 //!    plus more the less often it was taken and the more the rewards vary (UCB1-tuned).
 //! 3. Every 1024 selections, the means are compared with the previous ones; if one has doubled or halved,
@@ -25,8 +25,6 @@ pub(crate) const ARMS: [usize; 9] = [0, 32, 64, 128, 256, 384, 512, 768, 1024];
 const BINARY: usize = 3;
 /// The number of trials of each arm before any arm is preferred.
 const TRIALS: u64 = 8;
-/// The number of chunks that arrive before any is spent on arms with fewer trials.
-const UNSPENT: u64 = 64;
 /// The share of the chunks that may be spent on arms with fewer trials, as a divisor.
 const SPENT_PART: u64 = 8;
 /// The number of last rewards in the mean.
@@ -90,7 +88,7 @@ impl Learner {
         let least = (0..ARMS.len()).min_by_key(|&arm| (self.arms[arm].selected, arm.abs_diff(BINARY)));
         let least = least.expect("there are arms");
         let all_tried = self.arms[least].selected >= TRIALS;
-        let is_spent = !all_tried && self.arrived >= UNSPENT && self.spent * SPENT_PART < self.arrived;
+        let is_spent = !all_tried && self.spent * SPENT_PART < self.arrived;
         let arm = match (all_tried, is_spent) {
             (true, _) => self.best_bound(),
             (false, true) => least,
@@ -114,6 +112,12 @@ impl Learner {
         if selected.is_spent {
             self.spent += chunks;
         }
+    }
+
+    /// Chunks have arrived that nothing is learned from. Returns how many there have been in all.
+    pub(crate) fn pass(&mut self, chunks: u64) -> u64 {
+        self.arrived += chunks;
+        self.arrived
     }
 
     /// The same model, of whose next execution nothing is reported yet.

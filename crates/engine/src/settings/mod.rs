@@ -260,7 +260,7 @@ named!(Swapping: Auto = "auto", Off = "off", Always = "always");
 /// When small chunks are made larger. The setting `compaction`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compaction {
-    /// Binary and logical, and scans hold back rows of stretches of which filters leave few.
+    /// Learning and logical, and scans hold back rows of stretches of which filters leave few.
     #[default]
     Auto,
     /// Never.
@@ -289,7 +289,7 @@ impl Compaction {
 
     /// True if thresholds are learnt.
     pub fn learns(self) -> bool {
-        matches!(self, Compaction::Learning | Compaction::Smart)
+        matches!(self, Compaction::Auto | Compaction::Learning | Compaction::Smart)
     }
 }
 

@@ -21,9 +21,15 @@ use std::time::Instant;
 const SMALL_PART: usize = 16;
 /// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// The least number of chunks of a pipeline's source for which what was learnt is looked up: the hash of a
-/// plan takes as long as some chunks. What a learner tries is limited by the chunks that arrive at it.
+/// The least number of chunks of a pipeline's source for which what was learnt is looked up, and that of
+/// `auto`: the hash of a plan takes as long as some chunks, for plans of many joins half a millisecond.
 const CHUNKS_TO_LEARN: f64 = 8.0;
+const CHUNKS_OF_AUTO: f64 = 1024.0;
+/// The chunks that arrive at a compaction, over all executions of its plan, before anything is tried; until
+/// then it is binary. Of `auto` there are more: over TPC-DS and IMDB, whose pipelines are short, what trying
+/// costs is not earned back, whereas pipelines of many thousand chunks are up to a fifth faster.
+const PATIENCE: u64 = 64;
+const PATIENCE_OF_AUTO: u64 = 8192;
 
 /// The policy of all workers.
 pub(super) enum Policy {
@@ -32,7 +38,7 @@ pub(super) enum Policy {
     /// By the cost model.
     Dynamic { costs: ChunkCosts, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
     /// By trying.
-    Learning { model: Arc<Model>, chunk_rows: usize },
+    Learning { model: Arc<Model>, chunk_rows: usize, patience: u64 },
 }
 
 /// What the workers of one compaction learn together.
@@ -66,28 +72,36 @@ pub(super) trait Thresholds: Send {
 /// True if thresholds are learned in a pipeline that expects so many chunks. Chunks smaller than usual are
 /// for tests, which have few of them.
 pub(crate) fn learns(compaction: Compaction, chunk_rows: usize, chunks: f64) -> bool {
-    compaction.learns() && (chunks >= CHUNKS_TO_LEARN || chunk_rows != CHUNK_ROWS)
+    let least = if compaction == Compaction::Auto { CHUNKS_OF_AUTO } else { CHUNKS_TO_LEARN };
+    compaction.learns() && (chunks >= least || chunk_rows != CHUNK_ROWS)
+}
+
+/// The threshold of binary compaction.
+fn binary(chunk_rows: usize) -> usize {
+    (chunk_rows / SMALL_PART).max(1).min(chunk_rows)
 }
 
 impl Policy {
     /// That of a setting; `None` if nothing is copied.
     pub(super) fn of(compaction: Compaction, chunk_rows: usize, standing: &Standing) -> Option<Policy> {
-        let binary = (chunk_rows / SMALL_PART).max(1).min(chunk_rows);
-        let binary = Policy::Fixed { name: "binary", threshold: binary };
+        let binary = Policy::Fixed { name: "binary", threshold: binary(chunk_rows) };
         Some(match compaction {
             Compaction::None | Compaction::Logical => return None,
-            Compaction::Auto | Compaction::Binary => binary,
+            Compaction::Binary => binary,
             Compaction::Full => Policy::Fixed { name: "full", threshold: chunk_rows },
             Compaction::Dynamic => {
                 let Standing { costs, operators, .. } = *standing;
                 Policy::Dynamic { costs, operators, chunk_rows, last: Arc::default() }
             }
-            Compaction::Learning | Compaction::Smart if !learns(compaction, chunk_rows, standing.chunks) => {
+            Compaction::Auto | Compaction::Learning | Compaction::Smart
+                if !learns(compaction, chunk_rows, standing.chunks) =>
+            {
                 binary
             }
-            Compaction::Learning | Compaction::Smart => {
+            Compaction::Auto | Compaction::Learning | Compaction::Smart => {
                 let model = Arc::new(Model::of(&standing.learned, standing.plan));
-                Policy::Learning { model, chunk_rows }
+                let patience = if compaction == Compaction::Auto { PATIENCE_OF_AUTO } else { PATIENCE };
+                Policy::Learning { model, chunk_rows, patience }
             }
         })
     }
@@ -105,9 +119,14 @@ impl Policy {
                 threshold: *chunk_rows / SMALL_PART,
                 last: last.clone(),
             }),
-            Policy::Learning { model, chunk_rows } => {
-                Box::new(Trying { model: model.clone(), chunk_rows: *chunk_rows, trial: None })
-            }
+            Policy::Learning { model, chunk_rows, patience } => Box::new(Trying {
+                waits: model.lock().pass(0) < *patience,
+                passed: 0,
+                model: model.clone(),
+                chunk_rows: *chunk_rows,
+                patience: *patience,
+                trial: None,
+            }),
         }
     }
 
@@ -127,9 +146,12 @@ impl fmt::Display for Policy {
             Policy::Dynamic { last, .. } => {
                 write!(f, "dynamic: up to {} rows", last.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            Policy::Learning { model, .. } => {
+            Policy::Learning { model, chunk_rows, .. } => {
                 let learner = model.lock();
                 let all: u64 = learner.taken.iter().sum();
+                if all == 0 {
+                    return write!(f, "binary: up to {} rows", binary(*chunk_rows));
+                }
                 f.write_str("learning: ")?;
                 let taken = ARMS.iter().zip(&learner.taken).filter(|(_, taken)| **taken > 0);
                 for (number, (arm, taken)) in taken.enumerate() {
@@ -176,10 +198,15 @@ impl Thresholds for Dynamic {
     }
 }
 
-/// Tries thresholds; a trial lasts until nothing is held back.
+/// Tries thresholds, once enough chunks have arrived; a trial lasts until nothing is held back.
 struct Trying {
     model: Arc<Model>,
     chunk_rows: usize,
+    patience: u64,
+    /// Not yet.
+    waits: bool,
+    /// Chunks that have arrived meanwhile and are not counted yet.
+    passed: u64,
     trial: Option<Trial>,
 }
 
@@ -196,6 +223,13 @@ struct Trial {
 impl Thresholds for Trying {
     fn before(&mut self, _: usize) -> usize {
         let model = &self.model;
+        if self.waits {
+            self.passed += 1;
+            if self.passed == CHUNKS_A_LOOK {
+                self.waits = model.lock().pass(std::mem::take(&mut self.passed)) < self.patience;
+            }
+            return binary(self.chunk_rows);
+        }
         let trial = self.trial.get_or_insert_with(|| Trial {
             selected: model.lock().select(),
             began: Instant::now(),

@@ -2,11 +2,12 @@ use super::*;
 use crate::cost::Costs;
 use entasis_vector::{Selection, Vector};
 
-/// Keeps the values of its only column, and the sizes of the chunks.
+/// Keeps the values of its only column, the sizes of the chunks, and what is said of the compaction.
 #[derive(Default)]
 struct Collect {
     values: Vec<i64>,
     sizes: Vec<usize>,
+    note: String,
 }
 
 impl Push for Collect {
@@ -58,7 +59,9 @@ fn compacted(compaction: Compaction, sizes: &[usize], chunk_rows: usize, operato
     }
     worker.finish(&mut all).unwrap();
     factory.end();
-    assert_eq!(recorder.report().details.len(), usize::from(!sizes.is_empty()));
+    let details = recorder.report().details;
+    assert_eq!(details.len(), usize::from(!sizes.is_empty()));
+    all.note = details.into_iter().next().unwrap_or_default();
     all
 }
 
@@ -74,7 +77,7 @@ fn rows_are_neither_lost_nor_changed() {
             let most = [1, 3, chunk_rows.div_ceil(16), chunk_rows][round % 4].min(chunk_rows);
             let sizes: Vec<usize> = (0..below(200)).map(|_| 1 + below(most)).collect();
             for compaction in ALL {
-                let Collect { mut values, sizes: after } =
+                let Collect { mut values, sizes: after, .. } =
                     compacted(compaction, &sizes, chunk_rows, round % 4);
                 values.sort_unstable();
                 let rows = sizes.iter().sum::<usize>();
@@ -105,4 +108,16 @@ fn the_more_operators_follow_the_more_is_copied() {
     let chunks = |operators| compacted(Compaction::Dynamic, &[200; 2000], 2048, operators).sizes.len();
     assert_eq!(chunks(0), 2000);
     assert!(chunks(3) < 400);
+}
+
+#[test]
+fn thresholds_are_tried_once_enough_chunks_have_arrived() {
+    let note = |compaction, chunks: usize| compacted(compaction, &vec![50; chunks], 2048, 1).note;
+    for (compaction, few, many) in
+        [(Compaction::Learning, 60, 2000), (Compaction::Smart, 60, 2000), (Compaction::Auto, 8000, 20_000)]
+    {
+        assert!(note(compaction, few).ends_with("; binary: up to 128 rows"), "{}", note(compaction, few));
+        let tried = note(compaction, many);
+        assert!(tried.contains("; learning: up to ") && tried.contains(" up to 1024 rows "), "{tried}");
+    }
 }
