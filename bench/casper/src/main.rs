@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! experiments  one for each figure of the paper
-//! measure      times of operations                report   tables and JSON
+//! measure      operations one after the other     report   tables and JSON
+//! times        how long they took
 //! column       a bare column as in section 3      engine   the same on our storage
 //! store        the six queries, and their slow twin
 //! operations   the six workloads on concrete keys
@@ -21,6 +22,7 @@ mod measure;
 mod operations;
 mod report;
 mod store;
+mod times;
 
 use experiments::Settings;
 use report::{Json, map};
@@ -33,8 +35,13 @@ entasis-casper model|trade|throughput|ghosts|sla|robust|solver|drift|width [opti
   --rows N                rows that are loaded (1000000)
   --payloads N            payload columns, at least 13 (16)
   --threads N             threads (1)
-  --operations N          operations of a run (100000)
-  --seconds S             a run ends after this, too (2)
+  --operations N          operations of a run (100000; of throughput 20000000)
+  --seconds S             a run ends after this, too (2; of throughput 30)
+  --warm N                operations before a run that are not counted (0; of throughput 1000000)
+  --runs N                of throughput, in turns, of which the median counts (5)
+  --growth N              operations where rows only come, beside the rows of the table (0.2)
+  --workloads 1,2,…       of throughput (all six)
+  --layouts NAME,…        of throughput (all)
   --block N               rows of a block (2048)
   --partitions N          partitions of a chunk of the equi-width layouts (128)
   --ghosts SHARE          ghosts of the bare column (0.001)
@@ -46,21 +53,7 @@ entasis-casper model|trade|throughput|ghosts|sla|robust|solver|drift|width [opti
 /// What the command line says: the experiment, its settings, and where the record goes.
 fn parse(mut words: impl Iterator<Item = String>) -> Result<(String, Settings, Option<String>), String> {
     let experiment = words.next().ok_or("an experiment is missing")?;
-    let mut settings = Settings {
-        rows: 1_000_000,
-        payloads: 16,
-        threads: 1,
-        operations: 100_000,
-        limit: Duration::from_secs(2),
-        block: 2048,
-        partitions: 128,
-        ghosts: 0.001,
-        delta: 0.01,
-        bare: true,
-        engine: true,
-        rounds: 3,
-        seed: 1,
-    };
+    let mut settings = Settings::of(&experiment);
     let mut json = None;
     while let Some(option) = words.next() {
         let text = words.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -79,6 +72,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<(String, Settings, O
             "--threads" => settings.threads = (number()? as usize).max(1),
             "--operations" => settings.operations = (number()? as usize).max(1),
             "--seconds" => settings.limit = Duration::from_secs_f64(number()?.max(0.0)),
+            "--warm" => settings.warm = number()? as usize,
+            "--runs" => settings.runs = (number()? as usize).max(1),
+            "--growth" => settings.growth = number()?.max(0.0),
+            "--layouts" => settings.layouts = text.split(',').map(str::to_owned).collect(),
+            "--workloads" => {
+                let numbers: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+                settings.workloads = numbers.map_err(|_| format!("{option}: {text} are no numbers"))?;
+            }
             "--block" => settings.block = (number()? as usize).max(1),
             "--partitions" => settings.partitions = (number()? as usize).max(1),
             "--ghosts" => settings.ghosts = number()?,
@@ -117,6 +118,9 @@ fn main() -> ExitCode {
             ("threads", settings.threads.into()),
             ("operations", settings.operations.into()),
             ("seconds", settings.limit.as_secs_f64().into()),
+            ("warm_operations", settings.warm.into()),
+            ("runs", settings.runs.into()),
+            ("growth", settings.growth.into()),
             ("block", settings.block.into()),
             ("partitions", settings.partitions.into()),
             ("ghosts", settings.ghosts.into()),

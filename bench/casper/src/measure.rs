@@ -2,6 +2,7 @@
 
 use crate::operations::{Step, fill};
 use crate::store::{Store, perform};
+use crate::times::Times;
 use std::time::{Duration, Instant};
 
 /// After so many operations the answers of all layouts are compared.
@@ -16,8 +17,8 @@ pub struct Outcome {
     pub seconds: f64,
     /// The time that the thread had a processor for; the same as `seconds` where the system does not say.
     pub on_processor: f64,
-    /// Nanoseconds of each, by query.
-    pub times: [Vec<u32>; 6],
+    /// What each took, by query.
+    pub times: [Times; 6],
     /// A digest of the first answers; `None` if there were fewer.
     pub digest: Option<u64>,
     /// A digest of all answers.
@@ -32,26 +33,48 @@ impl Outcome {
 
     /// Microseconds of a query at a share of its times: 0.5 is the median. `None` if there were none.
     pub fn at(&self, query: usize, share: f64) -> Option<f64> {
-        let mut times = self.times[query].clone();
-        let place = ((times.len() as f64 * share) as usize).min(times.len().checked_sub(1)?);
-        Some(f64::from(*times.select_nth_unstable(place).1) / 1000.0)
+        self.times[query].at(share).map(|time| time / 1000.0)
     }
 
     /// Mean microseconds of a query. `None` if there were none.
     pub fn mean(&self, query: usize) -> Option<f64> {
-        let times = &self.times[query];
-        let sum: u64 = times.iter().map(|time| u64::from(*time)).sum();
-        (!times.is_empty()).then(|| sum as f64 / times.len() as f64 / 1000.0)
+        self.times[query].mean().map(|time| time / 1000.0)
+    }
+
+    /// The queries that there were.
+    pub fn queries(&self) -> impl Iterator<Item = usize> {
+        (0..self.times.len()).filter(|&query| self.times[query].count() > 0)
     }
 
     /// Adds what another thread did in the same time.
-    pub fn join(&mut self, other: Outcome) {
-        self.done += other.done;
+    pub fn join(&mut self, other: &Outcome) {
         self.seconds = self.seconds.max(other.seconds);
         self.on_processor = self.on_processor.max(other.on_processor);
         // What was first is a matter of chance.
         (self.digest, self.answers) = (None, 0);
-        self.times.iter_mut().zip(other.times).for_each(|(own, other)| own.extend(other));
+        self.add_operations(other);
+    }
+
+    /// Adds what was done afterwards.
+    pub fn extend(&mut self, later: &Outcome) {
+        self.seconds += later.seconds;
+        self.on_processor += later.on_processor;
+        self.add_operations(later);
+    }
+
+    fn add_operations(&mut self, other: &Outcome) {
+        self.done += other.done;
+        self.times.iter_mut().zip(&other.times).for_each(|(own, other)| own.join(other));
+    }
+}
+
+/// The median of some numbers; 0 if there are none.
+pub fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_unstable_by(f64::total_cmp);
+    let half = numbers.len() / 2;
+    match numbers.len() % 2 {
+        1 => numbers[half],
+        _ => half.checked_sub(1).map_or(0.0, |before| f64::midpoint(numbers[before], numbers[half])),
     }
 }
 
@@ -74,7 +97,7 @@ pub fn run(store: &mut dyn Store, steps: &[Step], payloads: usize, limit: Durati
         let answer = perform(store, step, &row);
         let end = Instant::now();
         let nanoseconds = (end - start).as_nanos().min(u128::from(u32::MAX)) as u32;
-        outcome.times[step.query()].push(nanoseconds);
+        outcome.times[step.query()].add(nanoseconds);
         digest = digest.rotate_left(5) ^ answer.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         outcome.done += 1;
         if outcome.done == CHECKED {
@@ -98,13 +121,15 @@ mod tests {
     #[test]
     fn figures_of_times() {
         let mut outcome = Outcome { done: 4, seconds: 2.0, ..Outcome::default() };
-        outcome.times[0] = vec![4000, 1000, 3000, 2000];
-        assert_eq!(
-            (outcome.at(0, 0.5), outcome.at(0, 0.999), outcome.at(1, 0.5)),
-            (Some(3.0), Some(4.0), None)
-        );
+        [4000, 1000, 3000, 2000].iter().for_each(|&time| outcome.times[0].add(time));
+        let near = |found: Option<f64>, time: f64| found.is_some_and(|own| (own / time - 1.0).abs() < 0.01);
+        assert!(near(outcome.at(0, 0.5), 3.0) && near(outcome.at(0, 0.999), 4.0));
+        assert_eq!((outcome.at(1, 0.5), outcome.queries().collect::<Vec<usize>>()), (None, vec![0]));
         assert_eq!((outcome.mean(0), outcome.mean(1), outcome.throughput()), (Some(2.5), None, 2.0));
-        outcome.join(Outcome { done: 6, seconds: 1.0, ..Outcome::default() });
+        let other = Outcome { done: 6, seconds: 1.0, ..Outcome::default() };
+        outcome.join(&other);
         assert_eq!(outcome.throughput(), 5.0);
+        outcome.extend(&other);
+        assert_eq!((outcome.done, outcome.seconds), (16, 3.0));
     }
 }

@@ -1,6 +1,43 @@
 //! What all contestants can do: the six queries of the HAP benchmark on one table.
 
 use crate::operations::Step;
+use std::time::Duration;
+
+/// What a structure has done so far, that its mechanism may be seen to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rows that came into a free slot of their own partition.
+    pub ghosts: u64,
+    /// Slots that were brought to a partition, or taken to the end, from another one.
+    pub rippled: u64,
+    /// Partitions that these went through.
+    pub crossed: u64,
+    /// Merges of a delta, and the time that they took.
+    pub merges: u64,
+    pub merging: Duration,
+}
+
+impl Counts {
+    /// Adds what another structure has done.
+    pub fn add(&mut self, other: Counts) {
+        self.ghosts += other.ghosts;
+        self.rippled += other.rippled;
+        self.crossed += other.crossed;
+        self.merges += other.merges;
+        self.merging += other.merging;
+    }
+
+    /// What was done since an earlier moment.
+    pub fn since(self, before: Counts) -> Counts {
+        Counts {
+            ghosts: self.ghosts - before.ghosts,
+            rippled: self.rippled - before.rippled,
+            crossed: self.crossed - before.crossed,
+            merges: self.merges - before.merges,
+            merging: self.merging - before.merging,
+        }
+    }
+}
 
 /// A table of a 64-bit key and 32-bit payload columns.
 pub trait Store: Send {
@@ -18,6 +55,10 @@ pub trait Store: Send {
     fn update(&mut self, from: i64, to: i64) -> bool;
     /// Bytes of memory for rows, ghosts included.
     fn bytes(&self) -> usize;
+    /// What it has done so far, if it counts.
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
     /// Panics if an invariant of the structure does not hold. For tests.
     fn check(&self) {}
 }

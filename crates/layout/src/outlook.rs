@@ -105,10 +105,22 @@ pub fn expected(
     partitioning: &Partitioning,
 ) -> [Expected; Deed::ALL.len()] {
     let engine = Engine { byte: 0.0, ..*engine };
+    by(|own| engine.terms(own), frequency, partitioning)
+}
+
+/// The same by any terms that are linear in the histograms.
+///
+/// # Panics
+/// If the partitioning has another number of blocks.
+pub fn by(
+    terms: impl Fn(&Frequency) -> Terms,
+    frequency: &Frequency,
+    partitioning: &Partitioning,
+) -> [Expected; Deed::ALL.len()] {
     Deed::ALL.map(|deed| {
         let (own, count) = (deed.alone(frequency), deed.count(frequency));
         let times = if count > 0.0 { count } else { 1.0 };
-        Expected { count, each: engine.terms(&own).cost(partitioning) / times }
+        Expected { count, each: terms(&own).cost(partitioning) / times }
     })
 }
 

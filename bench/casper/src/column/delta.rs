@@ -6,8 +6,10 @@
 
 use super::rows::Rows;
 use super::sorted::slots_of;
-use crate::store::Store;
+use super::staggered::Staggered;
+use crate::store::{Counts, Store};
 use std::ops::Range;
+use std::time::Instant;
 
 /// The column and its delta.
 pub struct Delta {
@@ -19,13 +21,15 @@ pub struct Delta {
     /// The number of rows and tombstones at which they are merged.
     full: usize,
     carried: Vec<i32>,
+    counts: Counts,
 }
 
 impl Delta {
     /// Rows that are in the order of their keys, and a delta that may take `full` changes.
     pub fn new(main: Rows, full: usize) -> Delta {
         let (gone, delta) = (vec![0; main.keys.len().div_ceil(64)], Rows::new(main.payload.len()));
-        Delta { main, gone, tombstones: 0, delta, full: full.max(1), carried: Vec::new() }
+        let (carried, counts) = (Vec::new(), Counts::default());
+        Delta { main, gone, tombstones: 0, delta, full: full.max(1), carried, counts }
     }
 
     fn is_gone(&self, slot: usize) -> bool {
@@ -65,7 +69,10 @@ impl Delta {
     /// Merges if the delta is full.
     fn settle(&mut self) {
         if self.delta.keys.len() + self.tombstones >= self.full {
+            let start = Instant::now();
             self.merge();
+            self.counts.merges += 1;
+            self.counts.merging += start.elapsed();
         }
     }
 
@@ -89,19 +96,24 @@ impl Delta {
     }
 
     fn merge(&mut self) {
-        fn merged<T: Copy>(main: &[T], delta: &[T], pieces: &[(Range<usize>, Option<usize>)]) -> Vec<T> {
-            let mut new = Vec::with_capacity(main.len() + delta.len());
+        fn merge<T: Copy + Default>(
+            new: &mut Staggered<T>,
+            (main, delta): (&[T], &[T]),
+            pieces: &[(Range<usize>, Option<usize>)],
+        ) {
             for (slots, from) in pieces {
                 new.extend_from_slice(&main[slots.clone()]);
-                new.extend(from.map(|at| delta[at]));
+                from.iter().for_each(|&at| new.push(delta[at]));
             }
-            new
         }
-        let pieces = self.pieces();
-        self.main.keys = merged(&self.main.keys, &self.delta.keys, &pieces);
-        for (main, delta) in self.main.payload.iter_mut().zip(&self.delta.payload) {
-            *main = merged(main, delta, &pieces);
+        let (pieces, rows) = (self.pieces(), self.main.keys.len() + self.delta.keys.len());
+        let mut new = Rows::with_capacity(self.main.payload.len(), rows);
+        merge(&mut new.keys, (&self.main.keys, &self.delta.keys), &pieces);
+        let old = self.main.payload.iter().zip(&self.delta.payload);
+        for (new, (main, delta)) in new.payload.iter_mut().zip(old) {
+            merge(new, (main, delta), &pieces);
         }
+        self.main = new;
         self.delta.resize(0);
         self.gone.clear();
         self.gone.resize(self.main.keys.len().div_ceil(64), 0);
@@ -161,6 +173,10 @@ impl Store for Delta {
 
     fn bytes(&self) -> usize {
         self.main.bytes() + self.delta.bytes()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
     }
 
     fn check(&self) {

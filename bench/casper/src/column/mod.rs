@@ -3,24 +3,29 @@
 //!
 //! ```text
 //! mod          tables of column chunks, by layout        a Store made of Stores, one for each range of keys
-//! plan         where partitions begin, how many ghosts
+//! plan         where partitions begin, how many ghosts    forecast  what operations cost then, by the model
 //! partitioned  insertion order, equi, equi_ghost, casper
 //! sorted  delta
-//! rows         plain arrays, and loops over them
+//! rows         plain arrays
+//! loops        over them
+//! staggered    a column that does not share the sets of a cache
 //! ```
 //! What it does not do: rows with equal keys, strings, NULLs, transactions. The paper's engine has
 //! transactions; here the mechanics alone are measured, which favours them over our engine.
 
 mod delta;
+pub mod forecast;
+pub mod loops;
 mod partitioned;
 pub mod plan;
 pub mod rows;
 mod sorted;
+mod staggered;
 
 pub use partitioned::Partitioned;
 
 use crate::operations::{fill, key_of};
-use crate::store::Store;
+use crate::store::{Counts, Store};
 use delta::Delta;
 use entasis_layout::cost::Access;
 use entasis_layout::frequency::Frequency;
@@ -33,7 +38,8 @@ use std::ops::Range;
 /// How many slots ripple at once where there are ghosts.
 pub const BATCH: usize = 8;
 
-/// The paper's six operation modes, Casper without ghosts, and equi-width partitions of a block with ghosts.
+/// The paper's six operation modes; Casper without ghosts; Casper with boundaries and ghosts that are solved
+/// together; and equi-width partitions of a block with ghosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Insertion,
@@ -43,12 +49,13 @@ pub enum Mode {
     EquiGhost,
     Casper,
     CasperDense,
+    CasperJoint,
     Finest,
 }
 
 impl Mode {
     /// All, in the order of the paper.
-    pub const ALL: [Mode; 8] = [
+    pub const ALL: [Mode; 9] = [
         Mode::Insertion,
         Mode::Sorted,
         Mode::Delta,
@@ -56,6 +63,7 @@ impl Mode {
         Mode::EquiGhost,
         Mode::Casper,
         Mode::CasperDense,
+        Mode::CasperJoint,
         Mode::Finest,
     ];
 
@@ -69,6 +77,7 @@ impl Mode {
             Mode::EquiGhost => "equi_ghost",
             Mode::Casper => "casper",
             Mode::CasperDense => "casper_dense",
+            Mode::CasperJoint => "casper_joint",
             Mode::Finest => "finest_ghost",
         }
     }
@@ -111,6 +120,11 @@ impl Shape {
     fn plan(&self, mode: Mode, rows: &Range<usize>, frequency: &Frequency) -> Plan {
         let blocks = rows.start / self.block..rows.end.div_ceil(self.block);
         let own = plan::part(frequency, blocks.clone());
+        if mode == Mode::CasperJoint {
+            let room = (rows.len(), self.ghosts);
+            let (partitioning, ghosts) = plan::joint(&own, room, self.access, &self.limits);
+            return Plan { partitioning, ghosts: Some(ghosts), block: self.block };
+        }
         let partitioning = match mode {
             Mode::Casper | Mode::CasperDense => plan::best(&own, self.access, &self.limits),
             Mode::Insertion => plan::equal(blocks.len(), 1),
@@ -125,33 +139,39 @@ impl Shape {
         Plan { partitioning, ghosts, block: self.block }
     }
 
-    fn chunk_of(&self, mode: Mode, range: &Range<usize>, frequency: &Frequency) -> Box<dyn Store> {
+    /// The plans of all chunks; `None` for layouts without partitions. `frequency` is that of the whole
+    /// table.
+    pub fn plans(&self, mode: Mode, frequency: &Frequency) -> Vec<Option<Plan>> {
+        let has_partitions = !matches!(mode, Mode::Sorted | Mode::Delta);
+        self.chunks().map(|rows| has_partitions.then(|| self.plan(mode, &rows, frequency))).collect()
+    }
+
+    fn chunk_of(&self, mode: Mode, range: &Range<usize>, plan: Option<&Plan>) -> Box<dyn Store> {
         let rows = loaded(range.clone(), self.payloads);
-        match mode {
-            Mode::Sorted => Box::new(Sorted(rows)),
-            Mode::Delta => Box::new(Delta::new(rows, (range.len() as f64 * self.delta) as usize)),
-            _ => Box::new(planned(&rows, &self.plan(mode, range, frequency))),
+        match plan {
+            Some(plan) => Box::new(planned(&rows, plan)),
+            None if mode == Mode::Delta => {
+                Box::new(Delta::new(rows, (range.len() as f64 * self.delta) as usize))
+            }
+            None => Box::new(Sorted(rows)),
         }
     }
 
-    /// A table with this layout; the chunks that `mine` is true for.
-    pub fn table(&self, mode: Mode, frequency: &Frequency, mine: impl Fn(usize) -> bool) -> Chunked {
-        let chunks = self.chunks().enumerate().filter(|(number, _)| mine(*number));
-        let chunks = chunks.map(|(_, range)| {
+    /// A table with this layout, as planned; the chunks that `mine` is true for.
+    pub fn table(&self, mode: Mode, plans: &[Option<Plan>], mine: impl Fn(usize) -> bool) -> Chunked {
+        let chunks = self.chunks().zip(plans).enumerate().filter(|(number, _)| mine(*number));
+        let chunks = chunks.map(|(_, (range, plan))| {
             let low = if range.start == 0 { i64::MIN } else { key_of(range.start as u64) };
             let high = if range.end == self.rows { i64::MAX } else { key_of(range.end as u64) - 1 };
-            Chunk { low, high, store: self.chunk_of(mode, &range, frequency) }
+            Chunk { low, high, store: self.chunk_of(mode, &range, plan.as_ref()) }
         });
         Chunked { chunks: chunks.collect(), row: vec![0; self.payloads] }
     }
+}
 
-    /// The partitions that the layout has, over all chunks.
-    pub fn partitions_of(&self, mode: Mode, frequency: &Frequency) -> usize {
-        match mode {
-            Mode::Sorted | Mode::Delta => 0,
-            _ => self.chunks().map(|c| self.plan(mode, &c, frequency).partitioning.partitions()).sum(),
-        }
-    }
+/// The partitions of some plans.
+pub fn partitions_of(plans: &[Option<Plan>]) -> usize {
+    plans.iter().flatten().map(|plan| plan.partitioning.partitions()).sum()
 }
 
 /// A partitioned chunk as planned.
@@ -161,7 +181,7 @@ pub fn planned(rows: &Rows, plan: &Plan) -> Partitioned {
 
 /// The loaded rows at these places.
 pub fn loaded(places: Range<usize>, payloads: usize) -> Rows {
-    let mut rows = Rows::new(payloads);
+    let mut rows = Rows::with_capacity(payloads, places.len());
     let mut row = vec![0; payloads];
     for key in places.map(|place| key_of(place as u64)) {
         fill(key, &mut row);
@@ -232,6 +252,12 @@ impl Store for Chunked {
         is_gone
     }
 
+    fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.chunks.iter().for_each(|chunk| all.add(chunk.store.counts()));
+        all
+    }
+
     fn bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.store.bytes()).sum()
     }
@@ -271,11 +297,44 @@ mod tests {
             for workload in [Workload::HybridPoint, Workload::UpdateUniform] {
                 let frequency = workload.frequency(shape.blocks(), 1000.0);
                 for mode in Mode::ALL {
-                    let mut table = shape.table(mode, &frequency, |_| true);
+                    let mut table = shape.table(mode, &shape.plans(mode, &frequency), |_| true);
                     compare(mode.name(), &mut table, 1000, PAYLOADS, seed);
                 }
             }
         }
+    }
+
+    /// Without reads, few ghosts are pooled in wide partitions; with them partitions are narrow. Growth
+    /// favours few partitions, and as many rows that go as come do not.
+    #[test]
+    fn boundaries_and_ghosts_are_solved_together() {
+        let shape = Shape { chunk: 100_000, block: 1000, ..shape(100_000, 0.001) };
+        let plan = |workload: Workload| {
+            let frequency = workload.frequency(shape.blocks(), 1e6);
+            let plan = shape.plans(Mode::CasperJoint, &frequency).remove(0).expect("it has partitions");
+            assert!(plan.ghosts.as_ref().expect("it has ghosts").iter().sum::<u64>() <= 100);
+            plan.partitioning.partitions()
+        };
+        let [growing, balanced] = [Workload::HybridPoint, Workload::UpdateUniform].map(plan);
+        assert!(growing < balanced, "{growing} {balanced}");
+        let dense = Workload::UpdateUniform.frequency(shape.blocks(), 1e6);
+        assert!(partitions_of(&shape.plans(Mode::Casper, &dense)) < balanced);
+    }
+
+    /// What structures count is what they do.
+    #[test]
+    fn mechanisms_are_counted() {
+        let rows = loaded(0..60, PAYLOADS);
+        let row = [0; PAYLOADS];
+        let starts: Vec<usize> = (0..60).step_by(10).collect();
+        let mut chunk = Partitioned::new(&rows, &starts, Some(&[1, 0, 0, 0, 0, 4]), 1);
+        chunk.insert(key_of(3) + 1, &row);
+        assert_eq!(chunk.counts(), Counts { ghosts: 1, ..Counts::default() });
+        chunk.insert(key_of(33) + 1, &row);
+        assert_eq!(chunk.counts(), Counts { ghosts: 1, rippled: 1, crossed: 2, ..Counts::default() });
+        let mut delta = Delta::new(rows, 2);
+        (0..5).for_each(|number| delta.insert(key_of(number) + 1, &row));
+        assert_eq!(delta.counts().merges, 2);
     }
 
     /// Partitions so narrow that more slots ripple than they have rows, and some without any row.
@@ -297,11 +356,10 @@ mod tests {
         shape.chunk = 256;
         let frequency = Workload::HybridPoint.frequency(shape.blocks(), 1000.0);
         for mode in Mode::ALL {
-            let mut all = shape.table(mode, &frequency, |_| true);
-            let (mut even, mut odd) = (
-                shape.table(mode, &frequency, |n| n % 2 == 0),
-                shape.table(mode, &frequency, |n| n % 2 == 1),
-            );
+            let plans = shape.plans(mode, &frequency);
+            let mut all = shape.table(mode, &plans, |_| true);
+            let (mut even, mut odd) =
+                (shape.table(mode, &plans, |n| n % 2 == 0), shape.table(mode, &plans, |n| n % 2 == 1));
             let (low, high) = (key_of(100), key_of(900));
             assert_eq!(all.count(low, high), 801);
             assert_eq!(even.count(low, high) + odd.count(low, high), 801);

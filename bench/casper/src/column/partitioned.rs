@@ -25,7 +25,7 @@
 //! Insertion order is the case of one partition.
 
 use super::rows::Rows;
-use crate::store::Store;
+use crate::store::{Counts, Store};
 
 /// A chunk. See the module.
 pub struct Partitioned {
@@ -41,6 +41,7 @@ pub struct Partitioned {
     batch: usize,
     /// A row on its way from one partition to another.
     carried: Vec<i32>,
+    counts: Counts,
 }
 
 impl Partitioned {
@@ -63,8 +64,8 @@ impl Partitioned {
             count.push(len);
             fences.push(sorted.keys[start]);
         }
-        let keeps_ghosts = ghosts.is_some();
-        Partitioned { rows, first, count, fences, keeps_ghosts, batch, carried: Vec::new() }
+        let (keeps_ghosts, carried, counts) = (ghosts.is_some(), Vec::new(), Counts::default());
+        Partitioned { rows, first, count, fences, keeps_ghosts, batch, carried, counts }
     }
 
     /// The number of partitions.
@@ -82,6 +83,11 @@ impl Partitioned {
 
     fn free(&self, partition: usize) -> usize {
         self.first[partition + 1] - self.slots(partition).end
+    }
+
+    /// The slot of a key: what a point query returns that reads no other column.
+    pub fn position(&self, key: i64) -> Option<usize> {
+        self.find(key).map(|(_, slot)| slot)
     }
 
     fn find(&self, key: i64) -> Option<(usize, usize)> {
@@ -106,6 +112,8 @@ impl Partitioned {
 
     /// Moves free slots from one partition to another.
     fn ripple(&mut self, from: usize, to: usize, by: usize) {
+        self.counts.rippled += by as u64;
+        self.counts.crossed += (by * from.abs_diff(to)) as u64;
         if from < to {
             (from + 1..=to).for_each(|partition| self.shift_left(partition, by));
         } else {
@@ -136,7 +144,9 @@ impl Partitioned {
 
     /// Makes sure that a partition has a free slot.
     fn make_room(&mut self, partition: usize) {
-        if self.free(partition) == 0 {
+        if self.free(partition) > 0 {
+            self.counts.ghosts += 1;
+        } else {
             let donor = self.donor(partition).unwrap_or_else(|| self.grow());
             let most = if self.keeps_ghosts { self.batch.min(self.free(donor).div_ceil(2)) } else { 1 };
             self.ripple(donor, partition, most);
@@ -223,6 +233,10 @@ impl Store for Partitioned {
 
     fn bytes(&self) -> usize {
         self.rows.bytes()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
     }
 
     fn check(&self) {

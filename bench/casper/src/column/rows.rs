@@ -1,22 +1,27 @@
-//! Plain arrays: a key column and payload columns, of which slot i of each is a row; and the loops over them.
-//!
-//! Loops read all that they are given, as the paper's do, and have no branch within.
+//! Plain arrays: a key column and payload columns, of which slot i of each is a row.
 
+use super::loops;
+use super::staggered::Staggered;
 use crate::operations::READ;
-use entasis_vector::simd::widest;
 use std::ops::Range;
 
 /// Rows in plain arrays.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    pub keys: Vec<i64>,
-    pub payload: Vec<Vec<i32>>,
+    pub keys: Staggered<i64>,
+    pub payload: Vec<Staggered<i32>>,
 }
 
 impl Rows {
     /// No rows, with this many payload columns.
     pub fn new(payloads: usize) -> Rows {
-        Rows { keys: Vec::new(), payload: vec![Vec::new(); payloads] }
+        Rows::with_capacity(payloads, 0)
+    }
+
+    /// The same, with room for so many rows.
+    pub fn with_capacity(payloads: usize, rows: usize) -> Rows {
+        let payload = (1..=payloads).map(|number| Staggered::new(number, rows));
+        Rows { keys: Staggered::new(0, rows), payload: payload.collect() }
     }
 
     /// Bytes of memory.
@@ -26,8 +31,8 @@ impl Rows {
 
     /// Makes it `slots` long.
     pub fn resize(&mut self, slots: usize) {
-        self.keys.resize(slots, 0);
-        self.payload.iter_mut().for_each(|column| column.resize(slots, 0));
+        self.keys.resize(slots);
+        self.payload.iter_mut().for_each(|column| column.resize(slots));
     }
 
     /// Appends a row.
@@ -69,44 +74,25 @@ impl Rows {
 
     /// The sum of these columns over slots all of which are wanted.
     pub fn total(&self, slots: Range<usize>) -> i64 {
-        READ.iter().map(|&column| total(&self.payload[column][slots.clone()])).sum()
+        READ.iter().map(|&column| loops::total(&self.payload[column][slots.clone()])).sum()
     }
 
     /// The slot of a key among `slots`, all of which are compared.
     pub fn find(&self, slots: Range<usize>, key: i64) -> Option<usize> {
         let start = slots.start;
-        find(&self.keys[slots], key).map(|at| start + at)
+        loops::find(&self.keys[slots], key).map(|at| start + at)
     }
 
     /// The number of keys within bounds among `slots`.
     pub fn count(&self, slots: Range<usize>, low: i64, high: i64) -> u64 {
-        let keys = &self.keys[slots];
-        widest(|| keys.iter().map(|&key| u64::from((low <= key) & (key <= high))).sum())
+        loops::count(&self.keys[slots], low, high)
     }
 
     /// The sum of the columns that queries read over the rows of `slots` with keys within bounds.
     pub fn sum(&self, slots: Range<usize>, low: i64, high: i64) -> i64 {
-        let of = |column: usize| -> i64 {
-            let (keys, values) = (&self.keys[slots.clone()], &self.payload[column][slots.clone()]);
-            let pairs = || keys.iter().zip(values);
-            widest(|| pairs().map(|(&k, &v)| if (low <= k) & (k <= high) { i64::from(v) } else { 0 }).sum())
+        let of = |column: usize| {
+            loops::sum(&self.keys[slots.clone()], &self.payload[column][slots.clone()], low, high)
         };
         READ.iter().map(|&column| of(column)).sum()
     }
-}
-
-fn total(values: &[i32]) -> i64 {
-    widest(|| values.iter().map(|&value| i64::from(value)).sum())
-}
-
-/// The last position of `key`. All keys are compared.
-fn find(keys: &[i64], key: i64) -> Option<usize> {
-    let at = widest(|| {
-        let mut at = -1i64;
-        for (number, &other) in keys.iter().enumerate() {
-            at = if other == key { number as i64 } else { at };
-        }
-        at
-    });
-    usize::try_from(at).ok()
 }

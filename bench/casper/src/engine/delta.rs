@@ -1,25 +1,30 @@
-//! An honest delta store of our own storage: a sorted main table, and a small keyed one for what is new.
+//! An honest delta store of our own storage: a main table, and a small one for what is new, both keyed.
 //!
 //! Every query reads both. A row of the main table that is deleted loses its live bit, which is the
-//! tombstone. When the small table has its share of the rows it is merged: its rows are appended to the main
-//! table in bulk, which lays the row groups anew that get any; then it begins anew. Whoever inserts the row
-//! that fills it waits for that, and so does everybody else.
+//! tombstone. When the small table has its share of the rows it is merged as SQL would do it, by one
+//! statement that inserts its rows into the main table in the order of their keys, and one that deletes them.
+//! Whoever inserts the row that fills it waits for that, and so does everybody else.
+//!
+//! The main table has the layout that a primary key gets. In *sorted* each row of a merge would lay a slice
+//! anew.
 
 use super::{Stored, append, datum, empty, options};
-use crate::store::Store;
+use crate::store::{Counts, Store};
 use entasis_storage::{Datum, Layout, Table};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
-/// Both tables.
-struct Pair {
-    main: Stored,
-    delta: Stored,
-}
+/// The layout of both tables.
+pub const LAYOUT: Layout = Layout::EquiGhost;
 
 /// The store. Clones are the same, for other threads.
 #[derive(Clone)]
 pub struct Two {
-    pair: Arc<RwLock<Pair>>,
+    main: Stored,
+    delta: Stored,
+    /// Held by whoever merges, and shared by all others.
+    gate: Arc<RwLock<()>>,
+    counts: Arc<Mutex<Counts>>,
     payloads: usize,
     /// The number of rows at which the small table is merged.
     full: u64,
@@ -28,31 +33,46 @@ pub struct Two {
 impl Two {
     /// A delta store over a main table that is loaded.
     pub fn new(main: Arc<Table>, payloads: usize, full: u64) -> Two {
-        let delta = Stored::new(empty(payloads, options(Layout::EquiGhost)));
-        let pair = Arc::new(RwLock::new(Pair { main: Stored::new(main), delta }));
-        Two { pair, payloads, full }
+        let delta = Stored::new(empty(payloads, options(LAYOUT)));
+        Two { main: Stored::new(main), delta, gate: Arc::default(), counts: Arc::default(), payloads, full }
+    }
+
+    /// Both tables.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        vec![self.main.table().clone(), self.delta.table().clone()]
     }
 
     fn with<R>(&self, each: impl FnOnce(Stored, Stored) -> R) -> R {
-        let pair = self.pair.read().expect("nobody panicked");
-        each(pair.main.clone(), pair.delta.clone())
+        let _shared = self.gate.read().expect("nobody panicked");
+        each(self.main.clone(), self.delta.clone())
     }
 
     /// Merges if the small table is full.
     fn settle(&self) {
-        if self.with(|_, delta| delta.table().rows()) < self.full {
+        if self.delta.table().rows() < self.full {
             return;
         }
-        let mut pair = self.pair.write().expect("nobody panicked");
-        if pair.delta.table().rows() >= self.full {
-            let (keys, rows) = self.rows_of(&pair.delta);
-            let mut next = 0;
-            append(pair.main.table(), self.payloads, &keys, |_, row| {
-                row.copy_from_slice(&rows[next * self.payloads..][..self.payloads]);
-                next += 1;
-            });
-            pair.delta = Stored::new(empty(self.payloads, options(Layout::EquiGhost)));
+        let _alone = self.gate.write().expect("nobody panicked");
+        if self.delta.table().rows() >= self.full {
+            let start = Instant::now();
+            self.merge();
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.merges += 1;
+            counts.merging += start.elapsed();
         }
+    }
+
+    fn merge(&self) {
+        let (keys, rows) = self.rows_of(&self.delta);
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_unstable_by_key(|&at| keys[at]);
+        let sorted: Vec<i64> = order.iter().map(|&at| keys[at]).collect();
+        let mut next = order.iter();
+        append(self.main.table(), self.payloads, &sorted, |_, row| {
+            let at = *next.next().expect("a row for each key");
+            row.copy_from_slice(&rows[at * self.payloads..][..self.payloads]);
+        });
+        self.delta.table().write().clear();
     }
 
     /// The keys of a table, and the payload row by row.
@@ -122,5 +142,9 @@ impl Store for Two {
 
     fn bytes(&self) -> usize {
         self.with(|main, delta| main.bytes() + delta.bytes())
+    }
+
+    fn counts(&self) -> Counts {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

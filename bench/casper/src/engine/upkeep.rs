@@ -2,8 +2,8 @@
 //! and with 100 ms of rest after a round.
 
 use entasis_storage::{Table, Upkeep};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -33,43 +33,66 @@ impl Kept {
         self.encoded += done.encoded;
         done
     }
+
+    /// Adds what else was done.
+    pub fn add(&mut self, other: Kept) {
+        self.spread += other.spread;
+        self.encoded += other.encoded;
+        self.seconds += other.seconds;
+    }
+
+    /// What was done since an earlier moment.
+    pub fn since(self, before: Kept) -> Kept {
+        Kept {
+            spread: self.spread - before.spread,
+            encoded: self.encoded - before.encoded,
+            seconds: self.seconds - before.seconds,
+        }
+    }
 }
 
 /// The thread. It ends when this is dropped.
 pub struct Keeper {
     is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Kept>>,
+    kept: Arc<Mutex<Kept>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
     /// Keeps up some tables, and rests for so long between rounds.
     pub fn of(tables: Vec<Arc<Table>>, rest: Duration) -> Keeper {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let seen = is_over.clone();
+        let (is_over, kept) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Kept::default())));
+        let (seen, all) = (is_over.clone(), kept.clone());
         let thread = std::thread::spawn(move || {
             let mut kept = Kept::default();
             while !seen.load(Ordering::Relaxed) {
                 for table in &tables {
                     kept.round(table);
                 }
+                *all.lock().unwrap_or_else(PoisonError::into_inner) = kept;
                 std::thread::park_timeout(rest);
             }
-            kept
         });
-        Keeper { is_over, thread: Some(thread) }
+        Keeper { is_over, kept, thread: Some(thread) }
+    }
+
+    /// What was done so far, by whole rounds.
+    pub fn so_far(&self) -> Kept {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends, and says what was done.
     pub fn end(mut self) -> Kept {
-        self.join()
+        self.join();
+        self.so_far()
     }
 
-    fn join(&mut self) -> Kept {
+    fn join(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.take().map_or_else(Kept::default, |thread| {
+        if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            thread.join().expect("upkeep does not panic")
-        })
+            thread.join().expect("upkeep does not panic");
+        }
     }
 }
 

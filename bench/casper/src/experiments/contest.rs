@@ -1,13 +1,16 @@
-//! One contestant on one sequence of operations: built, measured, and what came out as a record.
+//! One contestant on one sequence of operations: built, warmed up, and measured.
+//!
+//! The first operations of a run are the same for all, and are not counted: pages are touched for the first
+//! time, blocks that were packed become writable, ghosts come to be where they are needed, and a delta fills
+//! and is merged.
 
+use crate::column::plan::Plan;
 use crate::column::{Mode, Shape};
-use crate::engine::{self, Keeper, REST, Stored, Two};
+use crate::engine::{self, Keeper, Kept, LAYOUT_OF_TWO, REST, Stored, Two};
 use crate::experiments::Settings;
 use crate::measure::{Outcome, run};
 use crate::operations::Step;
-use crate::report::{Json, map};
-use crate::store::Store;
-use entasis_layout::frequency::Frequency;
+use crate::store::{Counts, Store};
 use entasis_storage::{Layout, TableOptions};
 use std::sync::Barrier;
 
@@ -44,6 +47,28 @@ pub struct Measured {
     pub outcome: Outcome,
     /// Bytes by row that was loaded.
     pub bytes: f64,
+    /// Operations before, which were not counted.
+    pub warm: usize,
+    /// What the structure did meanwhile.
+    pub counts: Counts,
+    /// What upkeep did meanwhile, if there is any.
+    pub kept: Option<Kept>,
+}
+
+impl Measured {
+    /// Adds the same run once more, from the begin.
+    pub fn extend(&mut self, again: &Measured) {
+        self.outcome.extend(&again.outcome);
+        self.bytes = again.bytes;
+        self.warm += again.warm;
+        self.counts.add(again.counts);
+        self.kept.iter_mut().zip(again.kept).for_each(|(own, again)| own.add(again));
+    }
+
+    /// True if there were such queries.
+    pub fn has(&self, query: usize) -> bool {
+        self.outcome.times[query].count() > 0
+    }
 }
 
 /// The bare column. With several threads each has the chunks that fall to it in turn, and performs what
@@ -52,7 +77,7 @@ pub fn bare(
     settings: &Settings,
     shape: &Shape,
     mode: Mode,
-    frequency: &Frequency,
+    plans: &[Option<Plan>],
     steps: &[Step],
 ) -> Measured {
     let threads = settings.threads;
@@ -70,10 +95,10 @@ pub fn bare(
     let mut stores: Vec<Box<dyn Store>> = Vec::new();
     let mut parts: Vec<Vec<Step>> = Vec::new();
     for thread in 0..threads {
-        stores.push(Box::new(shape.table(mode, frequency, |chunk| chunk % threads == thread)));
+        stores.push(Box::new(shape.table(mode, plans, |chunk| chunk % threads == thread)));
         parts.push(steps.iter().copied().filter(|step| concerns(*step, thread)).collect());
     }
-    let mut result = side_by_side(settings, &mut stores, &parts);
+    let mut result = side_by_side(settings, &mut stores, &parts, None);
     stores.iter().for_each(|store| store.check());
     // What concerns several threads is one operation.
     let all: usize = parts.iter().map(Vec::len).sum();
@@ -85,33 +110,75 @@ pub fn bare(
 pub fn stored(settings: &Settings, entrant: &Entrant, steps: &[Step]) -> Measured {
     let options = match entrant {
         Entrant::One(_, options) => options.clone(),
-        Entrant::Two => engine::options(Layout::Sorted),
+        Entrant::Two => engine::options(LAYOUT_OF_TWO),
     };
     let table = engine::loaded(settings.rows as u64, settings.payloads, options);
-    let _keeper = Keeper::of(vec![table.clone()], REST);
     let full = (settings.rows as f64 * settings.delta) as u64;
-    let store: Box<dyn Fn() -> Box<dyn Store>> = match entrant {
+    let mut stores: Vec<Box<dyn Store>> = Vec::new();
+    let tables = match entrant {
         Entrant::One(..) => {
-            let store = Stored::new(table);
-            Box::new(move || -> Box<dyn Store> { Box::new(store.clone()) })
+            let store = Stored::new(table.clone());
+            (0..settings.threads).for_each(|_| stores.push(Box::new(store.clone())));
+            vec![table]
         }
         Entrant::Two => {
             let store = Two::new(table, settings.payloads, full);
-            Box::new(move || -> Box<dyn Store> { Box::new(store.clone()) })
+            (0..settings.threads).for_each(|_| stores.push(Box::new(store.clone())));
+            store.tables()
         }
     };
-    let mut stores: Vec<Box<dyn Store>> = (0..settings.threads).map(|_| store()).collect();
+    let keeper = Keeper::of(tables, REST);
     let every = |thread: usize| steps.iter().copied().skip(thread).step_by(settings.threads);
     let parts: Vec<Vec<Step>> = (0..settings.threads).map(|thread| every(thread).collect()).collect();
-    let mut result = side_by_side(settings, &mut stores, &parts);
-    result.bytes /= settings.threads as f64;
+    let mut result = side_by_side(settings, &mut stores, &parts, Some(&keeper));
+    // All threads have the same table.
+    let [first, ..] = &stores[..] else { unreachable!("there is a thread") };
+    result.bytes = first.bytes() as f64 / settings.rows as f64;
     result
 }
 
-fn side_by_side(settings: &Settings, stores: &mut [Box<dyn Store>], parts: &[Vec<Step>]) -> Measured {
+fn side_by_side(
+    settings: &Settings,
+    stores: &mut [Box<dyn Store>],
+    parts: &[Vec<Step>],
+    keeper: Option<&Keeper>,
+) -> Measured {
+    let all: usize = parts.iter().map(Vec::len).sum();
+    let share = settings.warm.min(all / 2) as f64 / all.max(1) as f64;
+    let warm: Vec<&[Step]> = parts.iter().map(|part| &part[..(part.len() as f64 * share) as usize]).collect();
+    let warmed = phase(settings, stores, &warm);
+    // Where the time was up before, the run goes on from there.
+    let rest = parts.iter().zip(&warmed).map(|(part, warmed)| &part[warmed.done..]);
+    let rest: Vec<&[Step]> = rest.collect();
+    let done = |stores: &[Box<dyn Store>]| {
+        let mut all = Counts::default();
+        // Threads of our engine have one structure, and others one each.
+        let own = if keeper.is_some() { &stores[..1] } else { stores };
+        own.iter().for_each(|store| all.add(store.counts()));
+        (all, keeper.map(Keeper::so_far))
+    };
+    let (before, kept) = done(stores);
+    let mut outcomes = phase(settings, stores, &rest).into_iter();
+    let (counts, kept_now) = done(stores);
+    let mut outcome = outcomes.next().expect("a thread");
+    outcomes.for_each(|other| outcome.join(&other));
+    if let ([warmed], [_]) = (&warmed[..], &stores[..]) {
+        outcome.digest = warmed.digest.or(outcome.digest);
+    }
+    Measured {
+        outcome,
+        bytes: stores.iter().map(|store| store.bytes()).sum::<usize>() as f64 / settings.rows as f64,
+        warm: warmed.iter().map(|warmed| warmed.done).sum(),
+        counts: counts.since(before),
+        kept: kept_now.zip(kept).map(|(now, before)| now.since(before)),
+    }
+}
+
+/// Operations of each thread at the same time.
+fn phase(settings: &Settings, stores: &mut [Box<dyn Store>], parts: &[&[Step]]) -> Vec<Outcome> {
     let barrier = Barrier::new(stores.len());
     let barrier = &barrier;
-    let outcomes = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let threads: Vec<_> = stores
             .iter_mut()
             .zip(parts)
@@ -122,31 +189,6 @@ fn side_by_side(settings: &Settings, stores: &mut [Box<dyn Store>], parts: &[Vec
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().expect("a run")).collect::<Vec<Outcome>>()
-    });
-    let mut outcomes = outcomes.into_iter();
-    let mut outcome = outcomes.next().expect("a thread");
-    outcomes.for_each(|other| outcome.join(other));
-    let bytes = stores.iter().map(|store| store.bytes()).sum::<usize>() as f64 / settings.rows as f64;
-    Measured { outcome, bytes }
-}
-
-/// A record of a result: throughput, and latencies by query.
-pub fn record(result: &Measured) -> Vec<(&'static str, Json)> {
-    let outcome = &result.outcome;
-    let queries = (0..Step::QUERIES.len()).filter(|&query| !outcome.times[query].is_empty()).map(|query| {
-        map([
-            ("query", Step::QUERIES[query].into()),
-            ("count", outcome.times[query].len().into()),
-            ("median_us", outcome.at(query, 0.5).into()),
-            ("mean_us", outcome.mean(query).into()),
-            ("p999_us", outcome.at(query, 0.999).into()),
-        ])
-    });
-    vec![
-        ("operations", outcome.done.into()),
-        ("per_second", outcome.throughput().into()),
-        ("bytes_per_row", result.bytes.into()),
-        ("queries", queries.collect::<Vec<Json>>().into()),
-    ]
+        threads.into_iter().map(|thread| thread.join().expect("a run")).collect()
+    })
 }

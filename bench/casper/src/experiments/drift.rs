@@ -25,7 +25,7 @@
 
 use super::Settings;
 use crate::engine::{self, Keeper, Kept, REST, Stored};
-use crate::measure::{Outcome, run};
+use crate::measure::{Outcome, median, run};
 use crate::operations::{Keys, Step};
 use crate::report::{Json, figure, map};
 use crate::store::Store;
@@ -206,13 +206,6 @@ impl Measured {
     }
 }
 
-/// The median of some numbers.
-fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_unstable_by(f64::total_cmp);
-    let half = numbers.len() / 2;
-    if numbers.len() % 2 == 1 { numbers[half] } else { f64::midpoint(numbers[half - 1], numbers[half]) }
-}
-
 /// The rounds of a contestant, all days of each.
 type Rounds = Vec<Vec<Measured>>;
 /// A figure of these.
@@ -278,8 +271,9 @@ fn daily(settings: &Settings, all: &[Contestant], results: &[Rounds], day: usize
         let of = |figure: &dyn Fn(&Measured) -> f64| {
             median(rounds.iter().filter_map(|week| week.get(day)).map(figure).collect())
         };
-        let queries = (0..Step::QUERIES.len()).filter(|&query| !first.outcome.times[query].is_empty());
-        let latencies: Vec<(usize, [f64; 3])> = queries
+        let latencies: Vec<(usize, [f64; 3])> = first
+            .outcome
+            .queries()
             .map(|query| {
                 let at = |share: f64| of(&|own| own.outcome.at(query, share).unwrap_or(0.0));
                 (query, [at(0.5), of(&|own| own.outcome.mean(query).unwrap_or(0.0)), at(0.999)])
@@ -396,18 +390,11 @@ mod tests {
     fn settings() -> Settings {
         Settings {
             rows: 4000,
-            payloads: 16,
-            threads: 1,
             operations: 700,
             limit: Duration::from_secs(60),
-            block: 2048,
-            partitions: 128,
-            ghosts: 0.001,
-            delta: 0.01,
             bare: false,
-            engine: true,
             rounds: 1,
-            seed: 1,
+            ..Settings::of("drift")
         }
     }
 

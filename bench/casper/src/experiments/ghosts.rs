@@ -1,6 +1,7 @@
 //! Figure 14: the latency of inserts by the share of ghosts.
 
-use super::contest::{Entrant, Measured, bare, record, stored};
+use super::contest::{Entrant, Measured, bare, stored};
+use super::record::record;
 use super::{Settings, model};
 use crate::column::Mode;
 use crate::engine::options;
@@ -33,8 +34,12 @@ pub fn ghosts(settings: &Settings) -> Json {
         for share in SHARES {
             if settings.bare {
                 shape.ghosts = share;
-                for (name, mode) in [("bare equi_ghost", Mode::EquiGhost), ("bare casper", Mode::Casper)] {
-                    keep(name, share, bare(settings, &shape, mode, &frequency, &steps));
+                for (name, mode) in [
+                    ("bare equi_ghost", Mode::EquiGhost),
+                    ("bare casper", Mode::Casper),
+                    ("bare casper_joint", Mode::CasperJoint),
+                ] {
+                    keep(name, share, bare(settings, &shape, mode, &shape.plans(mode, &frequency), &steps));
                 }
             }
             if settings.engine {

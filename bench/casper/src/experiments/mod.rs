@@ -16,6 +16,7 @@ pub mod contest;
 pub mod drift;
 pub mod ghosts;
 pub mod model;
+pub mod record;
 pub mod robust;
 pub mod sla;
 pub mod solver;
@@ -26,7 +27,11 @@ pub mod width;
 use crate::column::Shape;
 use entasis_layout::cost::Access;
 use entasis_layout::solver::Limits;
+use entasis_layout::workloads::Workload;
 use std::time::Duration;
+
+/// Rows of a column chunk at most.
+const CHUNK: usize = 1 << 20;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -41,6 +46,16 @@ pub struct Settings {
     pub operations: usize,
     /// A run ends after this, too.
     pub limit: Duration,
+    /// The first so many operations of a run are not counted.
+    pub warm: usize,
+    /// Runs of each contestant, of which the median counts.
+    pub runs: usize,
+    /// Where rows only come, operations are at most so many times the rows, those before a run included.
+    pub growth: f64,
+    /// The layouts that take part; all, if none is named.
+    pub layouts: Vec<String>,
+    /// The numbers of the workloads, from 1 on; all, if there are none.
+    pub workloads: Vec<usize>,
     /// Rows of a block.
     pub block: usize,
     /// Partitions of a chunk of the equi-width layouts.
@@ -60,12 +75,59 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What an experiment has where nothing else is asked for.
+    pub fn of(experiment: &str) -> Settings {
+        let settings = Settings {
+            rows: 1_000_000,
+            payloads: 16,
+            threads: 1,
+            operations: 100_000,
+            limit: Duration::from_secs(2),
+            warm: 0,
+            runs: 1,
+            growth: 0.2,
+            layouts: Vec::new(),
+            workloads: Vec::new(),
+            block: 2048,
+            partitions: 128,
+            ghosts: 0.001,
+            delta: 0.01,
+            bare: true,
+            engine: true,
+            rounds: 3,
+            seed: 1,
+        };
+        match experiment {
+            // As many operations as rows touch the whole table, and fill a delta many times.
+            "throughput" => Settings {
+                operations: 20_000_000,
+                limit: Duration::from_secs(30),
+                warm: 1_000_000,
+                runs: 5,
+                ..settings
+            },
+            _ => settings,
+        }
+    }
+
+    /// True if a layout takes part.
+    pub fn has_layout(&self, name: &str) -> bool {
+        self.layouts.is_empty() || self.layouts.iter().any(|own| own == name)
+    }
+
+    /// The workloads that are asked for.
+    pub fn workloads(&self) -> impl Iterator<Item = Workload> {
+        let numbered = Workload::ALL.into_iter().zip(1..);
+        let asked = |number: usize| self.workloads.is_empty() || self.workloads.contains(&number);
+        numbered.filter(move |(_, number)| asked(*number)).map(|(workload, _)| workload)
+    }
+
     /// The shape of the bare column.
     pub fn shape(&self, access: Access) -> Shape {
         Shape {
             rows: self.rows,
             payloads: self.payloads,
-            chunk: (1 << 20) / self.block * self.block,
+            chunk: CHUNK / self.block * self.block,
             block: self.block,
             partitions: self.partitions,
             ghosts: self.ghosts,

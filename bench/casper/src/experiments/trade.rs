@@ -2,7 +2,8 @@
 //! engine. The paper's trade exists where a curve has its best in the middle.
 
 use super::Settings;
-use super::contest::{Entrant, Measured, bare, record, stored};
+use super::contest::{Entrant, Measured, bare, stored};
+use super::record::record;
 use crate::column::Mode;
 use crate::engine::options;
 use crate::operations::steps_of;
@@ -42,7 +43,11 @@ pub fn trade(settings: &Settings) -> Json {
             if settings.bare {
                 shape.partitions = partitions;
                 for (name, mode) in [("bare equi", Mode::Equi), ("bare equi_ghost", Mode::EquiGhost)] {
-                    keep(name, partitions, bare(settings, &shape, mode, &frequency, &steps));
+                    keep(
+                        name,
+                        partitions,
+                        bare(settings, &shape, mode, &shape.plans(mode, &frequency), &steps),
+                    );
                 }
             }
             if settings.engine && partitions <= 128 {

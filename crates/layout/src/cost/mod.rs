@@ -13,16 +13,19 @@
 //! The second line is not in the paper: a price of each boundary by its position, for the memory that a
 //! partition takes and for the transition from one layout to another ([`Terms::moving`]).
 //!
-//! A [`Model`] derives such terms from the frequency model: [`Paper`] by the paper's equations, [`Engine`] by
-//! the behaviour of our storage. The solver sees only terms, so it works for every model of this form.
+//! A [`Model`] derives such terms from the frequency model: [`Paper`] by the paper's equations, [`Ghosted`]
+//! by what they become where holes stay as ghosts, [`Engine`] by the behaviour of our storage. The solver
+//! sees only terms, so it works for every model of this form.
 //!
 //! Costs are in nanoseconds.
 
 mod engine;
+mod ghosted;
 mod paper;
 mod promises;
 
 pub use engine::Engine;
+pub use ghosted::Ghosted;
 pub use paper::{Access, Paper};
 pub use promises::Promises;
 

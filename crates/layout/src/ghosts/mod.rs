@@ -33,6 +33,7 @@ mod poisson;
 use crate::frequency::{Frequency, Kind};
 use crate::partitioning::Partitioning;
 use crate::solver::{Costs, Limits, Prices, Unsolvable, general};
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -99,18 +100,29 @@ impl Need {
         self.room * poisson::at_least(self.inserts, ghosts + 1)
     }
 
-    /// The number of ghosts that save more than they cost, and the total cost.
-    fn priced(&self, price: f64) -> (u64, f64) {
-        let (mut low, mut high) = (0, 1);
-        while self.saving(high) > price {
-            (low, high) = (high, high * 2);
-        }
-        if low == 0 && self.saving(0) <= price {
-            high = 0;
+    /// The number of ghosts that save more than they cost, and the total cost. It is sought from `near` on,
+    /// in steps that double.
+    fn priced(&self, price: f64, near: u64) -> (u64, f64) {
+        let saves = |ghosts: u64| self.saving(ghosts) > price;
+        let (mut low, mut high, mut step) = (near, near, 1);
+        if saves(near) {
+            high += step;
+            while saves(high) {
+                step *= 2;
+                (low, high) = (high, high + step);
+            }
+        } else {
+            while high > 0 {
+                low = high.saturating_sub(step);
+                if saves(low) {
+                    break;
+                }
+                (high, step) = (low, step * 2);
+            }
         }
         while high > low + 1 {
             let middle = low + (high - low) / 2;
-            *(if self.saving(middle) > price { &mut low } else { &mut high }) = middle;
+            *(if saves(middle) { &mut low } else { &mut high }) = middle;
         }
         (high, self.cost(high) + price * high as f64)
     }
@@ -185,6 +197,8 @@ struct Pooled<'a> {
     before: &'a [f64],
     room: f64,
     ghost: f64,
+    /// The ghosts of the partition that was looked at last: those of the next one are near.
+    near: Cell<u64>,
 }
 
 impl Pooled<'_> {
@@ -199,7 +213,8 @@ impl Costs for Pooled<'_> {
     }
 
     fn cost(&self, first: usize, last: usize) -> i64 {
-        let (_, pooled) = self.need(first, last).priced(self.ghost);
+        let (ghosts, pooled) = self.need(first, last).priced(self.ghost, self.near.get());
+        self.near.set(ghosts);
         self.prices.cost(first, last).saturating_add((pooled / self.prices.unit()).round() as i64)
     }
 }
@@ -236,12 +251,12 @@ pub fn joint(
             1 => room * 1e-9,
             _ => (low + high) / 2.0,
         };
-        let pooled = Pooled { prices, before: &before, room, ghost };
+        let pooled = Pooled { prices, before: &before, room, ghost, near: Cell::new(0) };
         let solution = general(&pooled, limits)?;
         let partitioning = solution.partitioning;
         let needs: Vec<Need> =
             partitioning.iter().map(|blocks| pooled.need(*blocks.start(), *blocks.end())).collect();
-        let wanted: u64 = needs.iter().map(|need| need.priced(ghost).0).sum();
+        let wanted: u64 = needs.iter().map(|need| need.priced(ghost, 0).0).sum();
         // Each partition's cost was rounded by up to half a unit.
         let rounding = prices.blocks() as f64 * prices.unit();
         let least = solution.cost as f64 * prices.unit() - ghost * budget as f64 - rounding;
@@ -320,7 +335,7 @@ mod tests {
         for _ in 0..300 {
             for need in random_needs(&mut random) {
                 let price = random.unit() * 2.0 * need.room;
-                let (ghosts, cost) = need.priced(price);
+                let (ghosts, cost) = need.priced(price, random.below(20) as u64);
                 let with = |ghosts: u64| need.cost(ghosts) + price * ghosts as f64;
                 let twin = (0..60).map(with).fold(f64::INFINITY, f64::min);
                 assert!((cost - twin).abs() < 1e-9 && (with(ghosts) - twin).abs() < 1e-9, "{need:?} {price}");
