@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// All layouts give the same answers: `throughput` panics otherwise. Deltas are merged within the runs, and
-    /// what was asked for is in the record.
+    /// All layouts give the same answers: `throughput` panics otherwise. Deltas are merged within the runs,
+    /// and what was asked for is in the record.
     #[test]
     fn contestants_take_turns() {
         let settings = Settings {
