@@ -22,7 +22,7 @@ const SMALL_PART: usize = 16;
 /// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
 /// The least number of chunks of a pipeline's source for which what was learnt is looked up, and that of
-/// `auto`: the hash of a plan takes as long as some chunks, for plans of many joins half a millisecond.
+/// `auto`: the hash of a plan takes as long as some chunks, and a plan of many joins has one for each.
 const CHUNKS_TO_LEARN: f64 = 8.0;
 const CHUNKS_OF_AUTO: f64 = 1024.0;
 /// The chunks that arrive at a compaction, over all executions of its plan, before anything is tried; until
