@@ -168,27 +168,15 @@ mod tests {
 
     #[test]
     fn long_texts_are_handed_on_part_by_part() {
-        use super::super::csv::text::PART_BYTES;
-        use entasis_vector::{Field, Selection, Vector};
+        use super::super::csv::text::{PART_BYTES, handed_on};
         let texts: Vec<Value> = [LONG + 1, 5 * PART_BYTES]
             .into_iter()
             .flat_map(|length| ["x", "\"\\", "\u{1}ü😀\n"].map(|unit| unit.repeat(length / unit.len() + 1)))
             .map(|text| Value::Text(text.into()))
             .collect();
-        let schema = vec![Field::new("a", DataType::Varchar)];
-        let mut chunk = Chunk::new();
-        chunk.reset(texts.len());
-        let group = chunk.push_group(Selection::ALL);
-        chunk.push_column(Vector::from_values(entasis_vector::PhysicalType::Str, &texts).unwrap(), group);
-        let (mut text, mut all, mut most) = (Text::default(), Vec::new(), 0);
-        let mut take = |text: &mut Text| {
-            most = most.max(text.len());
-            all.extend_from_slice(text.as_bytes());
-            text.clear();
-            Ok(())
-        };
-        JsonRows::new(&schema, false).rows(&chunk, &schema, &mut text, &mut take).unwrap();
-        take(&mut text).unwrap();
+        let (all, most) = handed_on(&texts, DataType::Varchar, |chunk, schema, out, take| {
+            JsonRows::new(schema, false).rows(chunk, schema, out, take)
+        });
         assert!(most < 3 * PART_BYTES, "{most} bytes at once");
         let lines: Vec<&[u8]> = all.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
         assert_eq!(lines.len(), texts.len());

@@ -386,6 +386,31 @@ fn usual_date(days: i64) -> Option<[u8; 10]> {
     Some([a, b, c, d, b'-', e, f, b'-', g, h])
 }
 
+/// For tests: what is handed on when `write` writes a chunk with a column of these values, and the most bytes
+/// that are in the buffer meanwhile.
+#[cfg(test)]
+pub(in crate::files) fn handed_on(
+    values: &[Value],
+    ty: DataType,
+    write: impl FnOnce(&entasis_vector::Chunk, &entasis_vector::Schema, &mut Text, Take<'_>) -> Result<()>,
+) -> (Vec<u8>, usize) {
+    use entasis_vector::{Chunk, Field, Selection};
+    let mut chunk = Chunk::new();
+    chunk.reset(values.len());
+    let group = chunk.push_group(Selection::ALL);
+    chunk.push_column(entasis_arrow::vector_of(values, ty).unwrap(), group);
+    let (mut text, mut all, mut most) = (Text::default(), Vec::new(), 0);
+    let mut take = |text: &mut Text| {
+        most = most.max(text.len());
+        all.extend_from_slice(text.as_bytes());
+        text.clear();
+        Ok(())
+    };
+    write(&chunk, &vec![Field::new("a", ty)], &mut text, &mut take).unwrap();
+    take(&mut text).unwrap();
+    (all, most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

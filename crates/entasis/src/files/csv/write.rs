@@ -386,6 +386,7 @@ impl Cells<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::text::handed_on;
     use super::*;
     use entasis_vector::{Dictionary, Field, Interval, Selection};
 
@@ -508,24 +509,6 @@ mod tests {
         }
     }
 
-    /// What is handed on of a chunk with one column, and the most bytes that are in the buffer meanwhile.
-    fn handed_on(options: &WriteOptions, values: &[Value], ty: DataType) -> (Vec<u8>, usize) {
-        let mut chunk = Chunk::new();
-        chunk.reset(values.len());
-        let group = chunk.push_group(Selection::ALL);
-        chunk.push_column(entasis_arrow::vector_of(values, ty).unwrap(), group);
-        let (mut text, mut all, mut most) = (Text::default(), Vec::new(), 0);
-        let mut take = |text: &mut Text| {
-            most = most.max(text.len());
-            all.extend_from_slice(text.as_bytes());
-            text.clear();
-            Ok(())
-        };
-        options.rows(&chunk, &vec![Field::new("a", ty)], &mut text, &mut take).unwrap();
-        take(&mut text).unwrap();
-        (all, most)
-    }
-
     #[test]
     fn long_values_are_handed_on_part_by_part_as_short_ones_are_written() {
         let argument = |text: &str| crate::files::option_values::plain(&Value::Text(text.into()));
@@ -556,7 +539,9 @@ mod tests {
                 for null in ["", &texts[0]] {
                     let mut options = WriteOptions::default();
                     options.set("null", &argument(null)).unwrap();
-                    let (written, most) = handed_on(&options, &values, ty);
+                    let (written, most) = handed_on(&values, ty, |chunk, schema, out, take| {
+                        options.rows(chunk, schema, out, take)
+                    });
                     let expected: String =
                         values.iter().map(|value| field(&options, value, ty) + "\n").collect();
                     assert!(written == expected.as_bytes(), "{ty} of {length} bytes");
