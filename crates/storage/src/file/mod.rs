@@ -42,12 +42,12 @@ pub use header::{Access, Contents, DatabaseId, Extent, Header, ROOTS, Root, Stat
 
 use crate::backend::bytes::checksum;
 use crate::backend::{Backend, Lock, damaged, refused};
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::{Error, ErrorKind, Result};
 use header::{Headers, PAGE, PREAMBLE_BYTES, Preamble};
 use space::{Run, Space};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -74,8 +74,8 @@ pub struct DataFile {
     turn: Mutex<()>,
     /// Held during a sync: the system tells only one of two threads that a sync has failed.
     syncing: Mutex<()>,
-    /// A write or a sync has failed: nothing is written any more.
-    has_failed: AtomicBool,
+    /// Why a write or a sync has failed, after which nothing is written any more.
+    failure: OnceLock<String>,
 }
 
 /// The state of the pages.
@@ -198,8 +198,8 @@ impl DataFile {
     ) -> DataFile {
         let pages = Mutex::new(Pages { space, given_up: Vec::new(), ahead: BTreeMap::new() });
         let (newest, seen) = (Mutex::new(newest), Mutex::new(seen));
-        let (turn, syncing, has_failed) = (Mutex::new(()), Mutex::new(()), AtomicBool::new(false));
-        DataFile { backend, id, access, pages, newest, seen, turn, syncing, has_failed }
+        let (turn, syncing, failure) = (Mutex::new(()), Mutex::new(()), OnceLock::new());
+        DataFile { backend, id, access, pages, newest, seen, turn, syncing, failure }
     }
 
     /// Finds the newest state that the writer has committed, and returns its header; for files that are only
@@ -410,8 +410,9 @@ impl DataFile {
             }
             for &run in &freed {
                 if !free.release(run) {
-                    self.has_failed.store(true, Ordering::Release);
-                    let message = format!("{}: page {} was given up twice", self.backend.name(), run.start);
+                    let reason = format!("page {} was given up twice", run.start);
+                    let message = format!("{}: {reason}", self.backend.name());
+                    self.failure.get_or_init(|| reason);
                     return Err(Error::new(ErrorKind::Internal, message));
                 }
             }
@@ -462,19 +463,20 @@ impl DataFile {
         if self.access == Access::Read {
             return Err(Error::input(format!("{} was opened to be read only", self.backend.name())));
         }
-        match self.has_failed.load(Ordering::Acquire) {
-            false => Ok(()),
-            true => Err(Error::new(
-                ErrorKind::Io,
-                format!("{} is not written any more since an error; open it again", self.backend.name()),
-            )),
+        match self.failure.get() {
+            None => Ok(()),
+            Some(reason) => {
+                let name = self.backend.name();
+                let message = format!("{name} is not written any more since an error: {reason}");
+                Err(Error::new(ErrorKind::Io, message).with_hint("open it again when the cause is fixed"))
+            }
         }
     }
 
     /// Passes the result of a write on; after an error, all later writes fail.
     fn attempt(&self, result: std::io::Result<()>) -> Result<()> {
         result.map_err(|error| {
-            self.has_failed.store(true, Ordering::Release);
+            self.failure.get_or_init(|| error.to_string());
             refused(&*self.backend, &error)
         })
     }

@@ -9,7 +9,7 @@
 
 use super::header::{self, Extent, FIRST_PAGE, Header, PAGE, Root};
 use super::space::{self, Run};
-use super::{DataFile, Ordering, lock, read};
+use super::{DataFile, lock, read};
 use entasis_vector::{Error, ErrorKind, Result};
 
 /// Damage found in a file.
@@ -46,8 +46,8 @@ impl DataFile {
             Ok(_) => tell(header.offset(), "the newest header is not the one that was written last".into()),
             Err(error) => tell(0, error.message().to_owned()),
         }
-        if self.has_failed.load(Ordering::Acquire) {
-            tell(header.offset(), "nothing is written any more since an error of the disk".into());
+        if let Some(reason) = self.failure.get() {
+            tell(header.offset(), format!("nothing is written any more since an error: {reason}"));
         }
         let mut used: Vec<Run> = Vec::new();
         for (number, &extent) in extents.iter().enumerate() {

@@ -240,7 +240,9 @@ fn a_disk_that_refuses_says_so_and_keeps_the_state() {
             disk.refuse(operation, number, std::io::ErrorKind::StorageFull);
             let Err(error) = save(&file, &names, &last) else { continue };
             assert_eq!(error.kind(), ErrorKind::Io);
-            assert!(save(&file, &names, &last).is_err(), "the file is not written any more");
+            let reason = error.message().split_once(": ").expect("the file is named first").1;
+            let again = save(&file, &names, &last).expect_err("the file is not written any more");
+            assert!(again.message().ends_with(reason), "{again} does not say why: {error}");
             drop(file);
             disk.crash();
             let found = state_of(Arc::new(backend)).expect("it is whole");
