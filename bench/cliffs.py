@@ -10,11 +10,15 @@
 2. `growth` is our time at 2n by our time at n: about 2 if the work is linear, about 4 if it is quadratic. Times
    below two milliseconds are mostly constant cost, and their growth is not judged.
 3. `ratio` is our time at 2n by that of the fastest other engine.
-4. The last column names what is wrong: `superlinear` (growth above 2.8), `slow` (ratio above 1.5).
+4. The last column names what is wrong: `superlinear` (growth above 2.8), `slow` (ratio above 1.5), `differs` (at
+   2n the engines have not given the same rows).
+5. The record has the `way` of each query at 2n: its operators with their rows, and what they tell of how they have
+   worked, from `EXPLAIN (ANALYZE, FORMAT json)` of the last text after the rounds.
 """
 
 import argparse
-import itertools
+import decimal
+import json
 import os
 import sqlite3
 import statistics
@@ -37,8 +41,21 @@ class Entasis:
         self.connection = entasis.connect(path) if path else entasis.connect()
 
     def run(self, sql):
+        self.last = sql
         cursor = self.connection.execute(sql)
         return cursor.fetchall() if cursor.description else []
+
+    def way(self):
+        """How the last query has worked; None of another statement."""
+        if not self.last.startswith(("SELECT", "WITH")):
+            return None
+        top = json.loads(self.run(f"EXPLAIN (ANALYZE, FORMAT json) {self.last}")[0][0])["plan"]
+        operators, below = [], [top]
+        while below:
+            operator = below.pop()
+            below += reversed(operator["children"])
+            operators.append({"operator": operator["operator"][:100], "rows": operator["rows"], "details": operator["details"]})
+        return operators
 
     def script(self, sql):
         self.connection.execute(sql)
@@ -70,12 +87,20 @@ class SQLite(Entasis):
 
 ENGINES = {"entasis": Entasis, "duckdb": DuckDB, "sqlite": SQLite}
 ANALYTIC = ("entasis", "duckdb")
-# A different number each time, for texts that no engine can have remembered.
-fresh = itertools.count(1)
+
+
+def same(answers):
+    """True if engines have given the same rows, in any order; numbers of any type to nine digits."""
+    value = lambda v: f"{float(v):.9g}" if isinstance(v, (int, float, decimal.Decimal)) else str(v)
+    rows = [sorted(tuple(map(value, row)) for row in answer) for answer in answers]
+    return all(other == rows[0] for other in rows)
 
 
 class Task:
     """`prepare(engine, n)` is not timed; `work(engine, n)` is. What `work` leaves, the next `prepare` replaces."""
+
+    #: Another number each time, the same for all engines, for texts that none can have remembered.
+    fresh = 0
 
     def __init__(self, axis, n, prepare, work, engines=tuple(ENGINES)):
         self.axis, self.n, self.prepare, self.work, self.engines = axis, n, prepare, work, engines
@@ -94,8 +119,8 @@ def wide_table(engine, n):
 
 
 def query(text):
-    """A task's work: one query, made from the size, with a constant that differs each time."""
-    return lambda engine, n: engine.run(text(n, next(fresh)))
+    """A task's work: one query, made from the size and a constant that differs each time."""
+    return lambda engine, n: engine.run(text(n, Task.fresh))
 
 
 def comma(parts):
@@ -258,16 +283,20 @@ def measure(name, task, rounds):
     times, errors = {}, {}
     for _ in range(rounds + 1):
         for n in (task.n, 2 * task.n):
+            Task.fresh += 1
+            answers = {}
             for engine, instance in engines.items():
                 if engine in errors:
                     continue
                 try:
                     task.prepare(instance, n)
                     began = time.perf_counter()
-                    task.work(instance, n)
+                    answers[engine] = task.work(instance, n)
                     times.setdefault(engine, {}).setdefault(n, []).append((time.perf_counter() - began) * 1000)
                 except Exception as error:  # only this figure is lost, not the run
                     errors[engine] = f"{type(error).__name__}: {error}"[:200]
+    way = engines["entasis"].way() if "entasis" not in errors else None
+    differs = way is not None and not same(answers.values())
     for instance in engines.values():
         instance.close()
     medians = {engine: [statistics.median(by[n][1:]) for n in (task.n, 2 * task.n)] for engine, by in times.items() if engine not in errors}
@@ -275,10 +304,10 @@ def measure(name, task, rounds):
     others = [at[1] for engine, at in medians.items() if engine != "entasis"]
     growth = ours[1] / ours[0] if ours[0] else 0
     ratio = ours[1] / min(others) if others else 0
-    wrong = ["superlinear"] * (growth > SUPERLINEAR and ours[1] > NOISE_MS) + ["slow"] * (ratio > SLOW and ours[1] > NOISE_MS)
+    wrong = ["superlinear"] * (growth > SUPERLINEAR and ours[1] > NOISE_MS) + ["slow"] * (ratio > SLOW and ours[1] > NOISE_MS) + ["differs"] * differs
     cells = "".join("{:>18}".format(f"{medians[e][0]:.1f}, {medians[e][1]:.1f}" if e in medians else "-") for e in ENGINES)
     print(f"{name:32}{task.axis:>12}{task.n:>9}{cells}{growth:8.1f}{ratio:7.2f}  {' '.join(wrong)}" + "".join(f"  ! {e}: {v[:80]}" for e, v in errors.items()), flush=True)
-    return {"task": name, "axis": task.axis, "n": task.n, "median_ms": medians, "growth": growth, "ratio": ratio, "wrong": wrong, "errors": errors}
+    return {"task": name, "axis": task.axis, "n": task.n, "median_ms": medians, "growth": growth, "ratio": ratio, "wrong": wrong, "errors": errors, "way": way}
 
 
 def reclaimed():

@@ -56,8 +56,8 @@ pub struct Table {
     pub(super) row_samples: RowSamples,
     /// Whether changes of single rows in place succeed.
     pub(super) attempts: Attempts,
-    /// How long operations on single rows take.
-    latencies: Latencies,
+    /// How long operations on single rows take; an heir goes on with those of the table that it succeeds.
+    latencies: Arc<Latencies>,
     pub(crate) upkeep: Mutex<Due>,
     /// Set if changes of its rows go to the log ([`super::logged`]).
     logged: OnceLock<Logged>,
@@ -215,6 +215,10 @@ impl Table {
         sketches: Vec<Sketch>,
         role: Role,
     ) -> Arc<Table> {
+        let latencies = match &role {
+            Role::Heir(heir) => heir.base.table().latencies.clone(),
+            _ => Arc::default(),
+        };
         let head = Head {
             branch,
             role,
@@ -233,7 +237,7 @@ impl Table {
             key_samples: KeySamples::default(),
             row_samples: RowSamples::default(),
             attempts: Attempts::default(),
-            latencies: Latencies::default(),
+            latencies,
             upkeep: Mutex::default(),
             logged: OnceLock::new(),
             head: RwLock::new(head),

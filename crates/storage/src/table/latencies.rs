@@ -7,7 +7,7 @@
 //! are halved, so that what is shown is of late. Numbers are loaded and stored, not added to atomically: of
 //! two threads that time one kind at one moment, one may be lost.
 //!
-//! They are not kept in files.
+//! They are not kept in files. When a table gets other columns, they go on ([`super::successor`]).
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::tree::counters::chance;

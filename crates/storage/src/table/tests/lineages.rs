@@ -7,8 +7,10 @@
 
 use super::model::{Model, Row, check, keep_up, random_row, random_value, schema, step, tiny};
 use crate::node::living;
+use crate::table::latencies;
 use crate::tests::random::Random;
 use crate::{ColumnSource, Datum, Layout, Table, TableOptions, TableSnapshot};
+use entasis_layout::outlook::Deed;
 use entasis_vector::{DataType, Error, Field, Schema, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -319,6 +321,17 @@ fn a_table_that_was_succeeded_is_not_written() {
     let message = std::panic::catch_unwind(write).expect_err("it is refused");
     assert!(message.downcast_ref::<&str>().is_some_and(|text| text.contains("is not written")));
     assert_eq!((table.rows(), new.rows()), (3000, 3000));
+}
+
+#[test]
+fn times_that_were_measured_go_on_with_the_next_table() {
+    let table = doubles(100, TableOptions::keyed(vec![0]));
+    let latencies = table.latencies();
+    while latencies.of(Deed::Insert).is_none() {
+        latencies.end(Deed::Insert, latencies::begin());
+    }
+    let new = widened(&widened(&table));
+    assert_eq!(new.latencies().of(Deed::Insert), latencies.of(Deed::Insert));
 }
 
 /// What a reader of the old table sees stays as it is while the new one puts rows into ghosts of the same
