@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-estimates bench-cliffs \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -212,6 +212,11 @@ bench-files: bench-build
 bench-nested: ROWS = 1000000
 bench-nested: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/nested.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## Functions of short texts and small lists beside DuckDB, and beside another build: make bench-texts BEFORE=other/python
+bench-texts: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/texts.py $(if $(BEFORE),--before $(BEFORE))
 	rm -f $(EXTENSION)
 
 ## Work that grows with columns, statements, tables, indexes and rows, at n and 2n, beside DuckDB and SQLite: make bench-cliffs ONLY="columns,savepoints"

@@ -170,10 +170,13 @@ def serve(name, threads):
 
 
 class Worker:
-    def __init__(self, name, threads):
+    """An engine in a process of its own. `package` is the directory of another build of our Python package."""
+
+    def __init__(self, name, threads, package=None):
         command = [sys.executable, __file__, name, str(threads)]
         self.name = name
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        env = {**os.environ, "PYTHONPATH": str(package)} if package else None
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.version = self.answer()["version"]
 
     def answer(self):

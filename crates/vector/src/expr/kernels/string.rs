@@ -2,7 +2,7 @@
 
 use super::{Operand, Rows, binary, operand, strict, unary};
 use crate::expr::Function;
-use crate::expr::pattern::Pattern;
+use crate::expr::pattern::{Finder, Pattern, finds};
 use crate::meter::Meter;
 use crate::statement::STEP;
 use crate::string::INLINE_BYTES;
@@ -19,10 +19,26 @@ use std::ops::Range;
 pub fn like(pattern: &Pattern, a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     strict(&[a], rows, out, |rows, out| {
         let (texts, found) = (operand::<StringView>(a), out.values_mut::<u8>());
-        rows.try_each(|p| {
-            found[p] = u8::from(pattern.matches(texts.get(p).as_bytes())?);
-            Ok(())
-        })
+        match pattern.contained() {
+            Some(piece) => find_in_each(piece, &texts, rows, found),
+            None => rows.try_each(|p| {
+                found[p] = u8::from(pattern.matches(texts.get(p).as_bytes())?);
+                Ok(())
+            }),
+        }
+    })
+}
+
+/// Sets `found` where the needle occurs in a text.
+fn find_in_each(
+    needle: &Finder<'_>,
+    texts: &Operand<'_, StringView>,
+    rows: Rows<'_>,
+    found: &mut [u8],
+) -> Result<()> {
+    rows.try_each(|p| {
+        found[p] = u8::from(needle.find(texts.get(p).as_bytes())?.is_some());
+        Ok(())
     })
 }
 
@@ -266,7 +282,6 @@ fn test(args: &[&Vector], rows: Rows<'_>, out: &mut Vector, f: fn(&[u8], &[u8]) 
 }
 
 fn contains(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
-    use crate::expr::pattern::{Finder, finds};
     strict(args, rows, out, |rows, out| {
         let (texts, parts) = (operand::<StringView>(args[0]), operand::<StringView>(args[1]));
         let found = out.values_mut::<u8>();
@@ -275,13 +290,7 @@ fn contains(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
                 unary(texts, rows, found, |_| 1);
                 Ok(())
             }
-            Operand::One(part) => {
-                let finder = Finder::new(part.as_bytes());
-                rows.try_each(|p| {
-                    found[p] = u8::from(finder.find(texts.get(p).as_bytes())?.is_some());
-                    Ok(())
-                })
-            }
+            Operand::One(part) => find_in_each(&Finder::new(part.as_bytes()), &texts, rows, found),
             Operand::Each(_) => rows.try_each(|p| {
                 found[p] = u8::from(finds(parts.get(p).as_bytes(), texts.get(p).as_bytes())?);
                 Ok(())
