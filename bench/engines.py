@@ -141,20 +141,23 @@ def open_answers():
 
 
 def serve(name, threads):
-    """The engine's process: one JSON command per line on stdin, one JSON answer per line on stdout."""
+    """The engine's process: one JSON command per line on stdin, one JSON answer per line on stdout.
+
+    `cpu` is the seconds of all threads of the process, which is not that of an engine with a process of its own.
+    """
     answers = open_answers()
     engine = ENGINES[name](threads)
     print(json.dumps({"version": engine.version}), file=answers, flush=True)
     for line in sys.stdin:
         command = json.loads(line)
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         try:
             if command["do"] == "load":
                 engine.load(command["table"], command["path"])
-                answer = {"seconds": time.perf_counter() - start}
+                answer = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
             elif command["do"] in ("query", "df", "arrow"):
                 rows = getattr(engine, command["do"])(command["sql"])
-                answer = {"seconds": time.perf_counter() - start, "rows": len(rows)}
+                answer = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu, "rows": len(rows)}
             elif command["do"] == "value":
                 answer = {"value": str(engine.query(command["sql"])[0][0])}
             elif command["do"] == "forget peak":

@@ -2,7 +2,7 @@
 //! ([`crate::statement`]).
 
 use crate::Result;
-use crate::statement::pieces;
+use crate::statement::{STEP, pieces};
 
 /// Number of characters.
 ///
@@ -10,6 +10,11 @@ use crate::statement::pieces;
 /// Interrupted.
 #[inline]
 pub fn count(text: &str) -> Result<usize> {
+    if text.len() <= STEP { Ok(text.chars().count()) } else { count_in_pieces(text) }
+}
+
+#[cold]
+fn count_in_pieces(text: &str) -> Result<usize> {
     pieces(text).try_fold(0, |count, piece| Ok(count + piece?.chars().count()))
 }
 
@@ -17,10 +22,17 @@ pub fn count(text: &str) -> Result<usize> {
 ///
 /// # Errors
 /// Interrupted.
+#[inline]
 pub fn place(text: &str, n: usize) -> Result<usize> {
-    if n >= text.len() {
-        return Ok(text.len());
+    match n >= text.len() {
+        true => Ok(text.len()),
+        false if text.len() <= STEP => Ok(text.char_indices().nth(n).map_or(text.len(), |(at, _)| at)),
+        false => place_in_pieces(text, n),
     }
+}
+
+#[cold]
+fn place_in_pieces(text: &str, n: usize) -> Result<usize> {
     let (mut left, mut start) = (n, 0);
     for piece in pieces(text) {
         let piece = piece?;
@@ -38,7 +50,6 @@ pub fn place(text: &str, n: usize) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::STEP;
 
     #[test]
     fn characters_of_short_and_long_texts_are_counted() {

@@ -153,12 +153,18 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// Those of [`Writer::room`].
+    #[inline]
     pub fn copy(&mut self, bytes: &[u8]) -> Result<()> {
         self.more(bytes.len())?;
         if bytes.len() < STEP {
             self.bytes(bytes);
             return Ok(());
         }
+        self.copy_in_steps(bytes)
+    }
+
+    #[cold]
+    fn copy_in_steps(&mut self, bytes: &[u8]) -> Result<()> {
         for piece in bytes.chunks(STEP) {
             self.bytes(piece);
             self.read(piece.len())?;

@@ -152,7 +152,13 @@ impl Pattern {
                 }
                 true
             }
-            Form::General(steps) => return matches_general(steps, &String::from_utf8_lossy(text)),
+            // PERF: a byte is a character here.
+            Form::General(steps) if text.is_ascii() => {
+                return matches_general(steps, text.iter().map(|&byte| char::from(byte)), text.len());
+            }
+            Form::General(steps) => {
+                return matches_general(steps, String::from_utf8_lossy(text).chars(), text.len());
+            }
         })
     }
 }
@@ -172,12 +178,19 @@ fn pieces(steps: &[Step]) -> Form {
 }
 
 /// Greedy matching with one backtrack point: after the last `%`, one character further each time.
-fn matches_general(steps: &[Step], text: &str) -> Result<bool> {
-    let (mut step, mut rest) = (0, text.chars());
-    let mut backtrack: Option<(usize, std::str::Chars<'_>)> = None;
+fn matches_general<T>(steps: &[Step], text: T, length: usize) -> Result<bool>
+where
+    T: Iterator<Item = char> + Clone,
+{
+    let (mut step, mut rest) = (0, text);
+    let mut backtrack: Option<(usize, T)> = None;
     let mut looks = Looks::default();
+    // At each character the pattern may be tried anew.
+    let is_long = length.saturating_mul(steps.len()) >= STEP;
     loop {
-        looks.after(1)?;
+        if is_long {
+            looks.after(1)?;
+        }
         let mut ahead = rest.clone();
         let fits = match steps.get(step) {
             Some(Step::AnyMany) => {
@@ -187,7 +200,7 @@ fn matches_general(steps: &[Step], text: &str) -> Result<bool> {
             }
             Some(Step::AnyOne) => ahead.next().is_some(),
             Some(Step::Literal(c)) => ahead.next() == Some(*c),
-            None if rest.as_str().is_empty() => return Ok(true),
+            None if ahead.next().is_none() => return Ok(true),
             None => false,
         };
         if fits {

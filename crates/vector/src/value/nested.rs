@@ -153,6 +153,18 @@ fn width(ty: DataType) -> Option<usize> {
     })
 }
 
+/// Bytes of a value of a type whose values all have as many.
+#[inline]
+fn fixed_width(ty: DataType) -> Option<usize> {
+    match ty {
+        DataType::Boolean => Some(1),
+        DataType::Float32 | DataType::Float64 => Some(8),
+        DataType::Interval => Some(24),
+        DataType::Varchar | DataType::Blob | DataType::List(_) | DataType::Struct(_) => None,
+        _ => width(ty),
+    }
+}
+
 /// A list or struct of which the parts are read in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
@@ -211,10 +223,21 @@ impl<'a> Reader<'a> {
     /// Passes over a value.
     #[inline]
     fn skip(&mut self, ty: DataType) -> Result<()> {
-        let fixed = match ty {
-            DataType::Boolean => 1,
-            DataType::Float32 | DataType::Float64 => 8,
-            DataType::Interval => 24,
+        match fixed_width(ty) {
+            Some(width) => self.pass(width),
+            None => self.skip_varying(ty),
+        }
+    }
+
+    /// Passes over so many bytes.
+    #[inline]
+    fn pass(&mut self, bytes: usize) -> Result<()> {
+        self.bytes = self.bytes.get(bytes..).ok_or_else(flaw)?;
+        Ok(())
+    }
+
+    fn skip_varying(&mut self, ty: DataType) -> Result<()> {
+        match ty {
             DataType::Varchar | DataType::Blob => loop {
                 let zero = memchr::memchr(0, self.bytes).ok_or_else(flaw)?;
                 let behind = *self.bytes.get(zero + 1).ok_or_else(flaw)?;
@@ -233,13 +256,9 @@ impl<'a> Reader<'a> {
                     looks.after(before - self.bytes.len())?;
                 }
             }
-            DataType::Struct(fields) => {
-                return fields.iter().try_for_each(|field| self.field(field.ty).map(drop));
-            }
-            _ => width(ty).ok_or_else(flaw)?,
-        };
-        self.bytes = self.bytes.get(fixed..).ok_or_else(flaw)?;
-        Ok(())
+            DataType::Struct(fields) => fields.iter().try_for_each(|field| self.field(field.ty).map(drop)),
+            _ => Err(flaw()),
+        }
     }
 }
 
@@ -249,6 +268,10 @@ impl<'a> Reader<'a> {
 pub struct Parts<'a> {
     reader: Reader<'a>,
     element: DataType,
+    /// The bytes of each element, if all have as many.
+    width: Option<usize>,
+    /// True if the list is long enough for a look.
+    is_long: bool,
     looks: Looks,
     is_over: bool,
 }
@@ -256,7 +279,14 @@ pub struct Parts<'a> {
 /// The elements, of type `element`, of the list that these bytes stand for. An error is the last item:
 /// interrupted; internal, if they are no such list.
 pub fn parts(list: &[u8], element: DataType) -> Parts<'_> {
-    Parts { reader: Reader::new(list), element, looks: Looks::default(), is_over: false }
+    Parts {
+        reader: Reader::new(list),
+        element,
+        width: fixed_width(element),
+        is_long: list.len() >= STEP,
+        looks: Looks::default(),
+        is_over: false,
+    }
 }
 
 impl<'a> Iterator for Parts<'a> {
@@ -264,15 +294,32 @@ impl<'a> Iterator for Parts<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Result<Option<&'a [u8]>>> {
-        if self.is_over {
-            return None;
+        // PERF: in short lists of numbers an element is a test of its marker and an addition.
+        match (self.is_over, self.width, self.reader.bytes) {
+            (false, Some(width), [THERE, rest @ ..]) if !self.is_long && rest.len() >= width => {
+                let (part, rest) = rest.split_at(width);
+                self.reader.bytes = rest;
+                Some(Ok(Some(part)))
+            }
+            (false, _, _) => self.next_of_any(),
+            (true, _, _) => None,
         }
+    }
+}
+
+impl<'a> Parts<'a> {
+    fn next_of_any(&mut self) -> Option<Result<Option<&'a [u8]>>> {
         let before = self.reader.bytes.len();
-        let part = self.reader.element(self.element);
-        let read = before - self.reader.bytes.len();
-        let part = part.and_then(|part| self.looks.after(read).map(|()| part)).transpose();
-        self.is_over = !matches!(part, Some(Ok(_)));
-        part
+        let part = match self.reader.element(self.element) {
+            Ok(Some(part)) => self.looks.after(before - self.reader.bytes.len()).map(|()| part),
+            Ok(None) => {
+                self.is_over = true;
+                return None;
+            }
+            Err(error) => Err(error),
+        };
+        self.is_over = part.is_err();
+        Some(part)
     }
 }
 

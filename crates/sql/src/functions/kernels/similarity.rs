@@ -105,22 +105,22 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
 fn edits(row: &Row<'_>) -> Result<Option<i64>> {
     let mut growth = Growth::default();
     let (a, b) = (characters_of(row.text(0), &mut growth)?, characters_of(row.text(1), &mut growth)?);
-    growth.add(2 * size_of::<usize>() * b.len())?;
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+    growth.add(size_of::<u32>() * b.len())?;
+    // Those of what has come of `a`, and as many characters of `b`.
+    let mut distances: Vec<u32> = (1..=b.len() as u32).collect();
     let mut looks = Looks::default();
-    for (i, x) in a.iter().enumerate() {
-        let mut line = Vec::with_capacity(b.len() + 1);
-        line.push(i + 1);
-        for (part, y) in b.chunks(STEP).zip((0..).step_by(STEP)) {
-            for (j, y) in (y..).zip(part) {
-                let change = last[j] + usize::from(x != y);
-                line.push(change.min(last[j + 1] + 1).min(line[j] + 1));
+    for (i, x) in (0..).zip(&a) {
+        // Of the row before in the column before, and of this row.
+        let (mut before, mut left) = (i, i + 1);
+        for (part, row) in b.chunks(STEP).zip(distances.chunks_mut(STEP)) {
+            for (y, distance) in part.iter().zip(row) {
+                left = (before + u32::from(x != y)).min(*distance + 1).min(left + 1);
+                before = std::mem::replace(distance, left);
             }
             looks.after(part.len())?;
         }
-        last = line;
     }
-    Ok(Some(last[b.len()] as i64))
+    Ok(Some(distances.last().map_or(a.len() as i64, |distance| i64::from(*distance))))
 }
 
 /// The characters of a text.

@@ -248,6 +248,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             Kernel::Text(|row, out| {
                 let text = row.text(0);
                 out.more(text.len())?;
+                if text.len() <= STEP && text.is_ascii() {
+                    out.buffer.extend(text.bytes().rev());
+                    return Ok(true);
+                }
                 let mut left = text.chars();
                 // About a megabyte between two looks.
                 while !left.as_str().is_empty() {
@@ -486,6 +490,12 @@ fn pad(row: &Row<'_>, out: &mut Writer<'_>, fill: &str, left: bool) -> Result<bo
 
 fn trim(text: &str, out: &mut Writer<'_>, characters: &str, start: bool, end: bool) -> Result<bool> {
     let (gone, mut text) = (|c: char| characters.contains(c), text);
+    if text.len() <= STEP {
+        text = if start { text.trim_start_matches(gone) } else { text };
+        text = if end { text.trim_end_matches(gone) } else { text };
+        out.copy(text.as_bytes())?;
+        return Ok(true);
+    }
     // As long as a whole piece is gone there may be more.
     let (mut more_before, mut more_behind) = (start, end);
     while more_before {
