@@ -138,6 +138,9 @@ RULES = [
     Rule("copies of subqueries", Kind.LEFT_OUT, error("DuckDB", r"Cannot copy BoundSubqueryExpression"), "DuckDB"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),
+    # Where DuckDB says nothing for another reason.
+    Rule("whole seconds", Kind.OWN, error("DuckDB", r"TIMESTAMP WITH TIME ZONE -> TIME\)", r"extract\(second FROM")),
+    Rule("unnest of NULL", Kind.OPEN, error("Entasis", r"unnest\(\) does not support null")),
     # ---- functions of the page
     Rule("functions that DuckDB lacks", Kind.LEFT_OUT, error("DuckDB", LACKS_IN_DUCKDB, CALL), "DuckDB"),
     Rule("functions that PostgreSQL lacks", Kind.LEFT_OUT, error("PostgreSQL", LACKS_IN_POSTGRES, CALL), "PostgreSQL"),
