@@ -73,6 +73,7 @@ impl Default for Costs {
             ("strings", 2.0),
             ("scaled doubles", 0.25),
             ("singles", 0.07),
+            ("split floats", 0.35),
             ("FSST", 15.0),
         ];
         Costs {

@@ -127,6 +127,7 @@ fn value(encoding: &str) -> f64 {
         }),
         "scaled doubles" => doubles(Compression::Scaled, |row| scattered(row) as f64 / 100.0),
         "singles" => doubles(Compression::Singles, |row| f64::from((scattered(row) as f32).sqrt())),
+        "split floats" => doubles(Compression::Split, |row| (scattered(row) as f64).sin()),
         "dictionary" => strings(Compression::Auto, |row| format!("value {}", scattered(row) % 100)),
         "FSST" => {
             strings(Compression::Fsst, |row| format!("http://example.com/page/{}?from=here", scattered(row)))

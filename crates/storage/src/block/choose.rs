@@ -23,6 +23,7 @@ use super::progression::Progression;
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
 use super::singles::Singles;
+use super::split::{Cut, Split};
 use super::{Block, Codes, Fixed, Values};
 use crate::BLOCK_ROWS;
 use crate::definition::Compression;
@@ -132,6 +133,7 @@ enum Encoding {
         factor: u64,
         span: u64,
     },
+    Split(Cut),
     /// The block, encoded already.
     Made(Values),
 }
@@ -181,6 +183,7 @@ impl<T: Fixed> Candidates<'_, T> {
             Encoding::Multiples { factor, span } => {
                 Values::Multiples(Multiples::new(self.slots, self.min, span, factor))
             }
+            Encoding::Split(cut) => Values::Split(Box::new(Split::new(self.slots, &cut))),
             Encoding::Made(values) => values,
         }
     }
@@ -235,6 +238,11 @@ impl<T: Fixed> Candidates<'_, T> {
         Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
     }
 
+    fn split(&self) -> Option<Plan> {
+        let cut = Cut::best(self.slots)?;
+        Some(Plan { bytes: cut.bytes, encoding: Encoding::Split(cut) })
+    }
+
     /// The values as doubles.
     fn doubles(&self) -> Option<Vec<f64>> {
         let double = |value: &T| match value.datum() {
@@ -256,6 +264,7 @@ impl<T: Fixed> Candidates<'_, T> {
             Compression::Multiples => self.multiples(),
             Compression::Scaled => scaled(&self.doubles()?),
             Compression::Singles => singles(&self.doubles()?),
+            Compression::Split => self.split(),
         }
     }
 
@@ -283,6 +292,11 @@ impl<T: Fixed> Candidates<'_, T> {
         if T::IS_INTEGER {
             return multiples.or(packed);
         }
+        self.smallest_of_doubles(plain).or_else(|| self.split().filter(|split| split.bytes * 5 <= plain * 4))
+    }
+
+    /// The smallest plan of doubles that are decimals or floats.
+    fn smallest_of_doubles(&self, plain: usize) -> Option<Plan> {
         let doubles = self.doubles()?;
         let scaled = scaled(&doubles).filter(|scaled| scaled.bytes * 4 <= plain * 3);
         match (scaled, singles(&doubles)) {

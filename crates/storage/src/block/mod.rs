@@ -15,6 +15,7 @@
 //! | 10 | singles | doubles that are floats | 4 bytes | never |
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
+//! | 13 | split floats (ALP-RD) | floats that are no decimals: a code for the first bits, and the others | some 50 to 57 of 64 bits | never |
 //!
 //! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). In tables with a
 //! layout key they are flat, or have plain or packed codes, so that they can be written as they are;
@@ -30,7 +31,7 @@
 //! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
 //! which encoding          choose ──▶ the encodings
 //! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, runs
-//!             doubles     alp ◀── scaled, singles; floats
+//!             floats      alp ◀── scaled, singles, split; floats
 //!             strings     strings, views; symbols ◀── abreast, fsst
 //! at the bottom           cells (slots read while written), search, within, number, masks, patches
 //! ```
@@ -63,6 +64,7 @@ mod scatter;
 pub(crate) mod search;
 pub mod serialized;
 mod singles;
+mod split;
 mod strings;
 pub(crate) mod symbols;
 mod views;
@@ -80,6 +82,7 @@ pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
 pub(crate) use singles::Singles;
+pub(crate) use split::Split;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;
@@ -109,6 +112,7 @@ pub(crate) enum Values {
     Singles(Singles) = 10,
     Fsst(Fsst) = 11,
     Multiples(Multiples) = 12,
+    Split(Box<Split>) = 13,
 }
 
 /// Validity bits of a block. Words, because bits of dead slots are written while others are read.
@@ -333,6 +337,7 @@ impl Values {
             Values::Patched(patched) => patched.values_mut().buffer_mut(),
             Values::Scaled(scaled) => scaled.digits_mut().buffer_mut(),
             Values::Singles(singles) => Some(singles.buffer_mut()),
+            Values::Split(split) => Some(split.buffer_mut()),
             Values::Constant(_)
             | Values::Sequence(_)
             | Values::Runs(_)
@@ -352,6 +357,7 @@ impl Values {
             Values::Patched(patched) => patched.codes().1.ahead(),
             Values::Scaled(scaled) => scaled.digits().ahead(slots),
             Values::Singles(singles) => singles.ahead(),
+            Values::Split(split) => split.ahead(),
             _ => Ahead::NONE,
         }
     }
@@ -369,6 +375,7 @@ impl Values {
             Values::Patched(patched) => patched.bytes(),
             Values::Scaled(scaled) => scaled.bytes(),
             Values::Singles(singles) => singles.bytes(),
+            Values::Split(split) => split.bytes(),
             Values::Fsst(fsst) => fsst.bytes(),
         }
     }
@@ -389,6 +396,7 @@ impl Values {
             Values::Patched(_) => "patched",
             Values::Scaled(_) => "scaled doubles",
             Values::Singles(_) => "singles",
+            Values::Split(_) => "split floats",
             Values::Fsst(_) => "FSST",
         }
     }
@@ -420,6 +428,7 @@ impl Values {
             Values::Patched(patched) => patched.datum(slot, physical),
             Values::Scaled(scaled) => Datum::Float(scaled.get(slot)),
             Values::Singles(singles) => Datum::Float(singles.get(slot)),
+            Values::Split(split) => split.datum(slot, physical),
             Values::Fsst(fsst) => Datum::Bytes(fsst.get(slot)),
         }
     }
@@ -443,6 +452,7 @@ impl Values {
             Values::Patched(patched) => patched.decode(from, out),
             Values::Scaled(scaled) => scaled.decode(from, out),
             Values::Singles(singles) => singles.decode(from, out),
+            Values::Split(split) => split.decode(from, out),
             Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
                 unreachable!("strings have no fixed width")
             }
@@ -465,6 +475,7 @@ impl Values {
             | Values::Patched(_)
             | Values::Scaled(_)
             | Values::Singles(_)
+            | Values::Split(_)
             | Values::Fsst(_) => false,
         }
     }

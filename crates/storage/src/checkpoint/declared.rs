@@ -59,7 +59,7 @@ const LAYOUT_NAMES: [LayoutName; 7] = [
     LayoutName::Casper,
 ];
 
-const COMPRESSIONS: [Compression; 13] = [
+const COMPRESSIONS: [Compression; 14] = [
     Compression::Auto,
     Compression::None,
     Compression::Flat,
@@ -73,6 +73,7 @@ const COMPRESSIONS: [Compression; 13] = [
     Compression::Singles,
     Compression::Fsst,
     Compression::Strings,
+    Compression::Split,
 ];
 
 const KEY_KINDS: [KeyKind; 3] = [KeyKind::Primary, KeyKind::Unique, KeyKind::Index];

@@ -30,6 +30,8 @@ pub enum Compression {
     Scaled,
     /// Doubles as floats.
     Singles,
+    /// Doubles and floats as codes for their first bits, and the others.
+    Split,
     /// Strings compressed by symbol tables.
     Fsst,
     /// Strings without dictionaries.
@@ -38,7 +40,7 @@ pub enum Compression {
 
 impl Compression {
     /// All, by their names.
-    pub const NAMES: [(&str, Compression); 13] = [
+    pub const NAMES: [(&str, Compression); 14] = [
         ("auto", Compression::Auto),
         ("none", Compression::None),
         ("flat", Compression::Flat),
@@ -50,6 +52,7 @@ impl Compression {
         ("multiples", Compression::Multiples),
         ("scaled", Compression::Scaled),
         ("singles", Compression::Singles),
+        ("split", Compression::Split),
         ("fsst", Compression::Fsst),
         ("strings", Compression::Strings),
     ];

@@ -63,6 +63,7 @@ configurations!(
     small_and_colliding,
     sort_spill,
     sort_spill_deep,
+    split,
     tuples,
     two_threads,
     uncompressed,

@@ -96,6 +96,7 @@ pub(crate) fn code_of(values: &Values) -> u8 {
         Values::Singles(_) => 10,
         Values::Fsst(_) => 11,
         Values::Multiples(_) => 12,
+        Values::Split(_) => 13,
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut random = Random(5);
     let numbers: &[C] =
         &[C::Auto, C::None, C::Flat, C::Plain, C::Packed, C::Sequence, C::Runs, C::Patched, C::Multiples];
-    let doubles: &[C] = &[C::Auto, C::None, C::Scaled, C::Singles, C::Runs];
+    let doubles: &[C] = &[C::Auto, C::None, C::Scaled, C::Singles, C::Split, C::Runs];
     let strings: &[C] = &[C::Auto, C::None, C::Fsst, C::Strings, C::Packed];
     let mut cases = Vec::new();
     let mut add = |ty, compressions, value: &mut dyn FnMut(usize) -> Value| {
@@ -58,6 +58,7 @@ pub(crate) fn cases() -> Vec<Case> {
     });
     add(DataType::Float64, doubles, &mut |i| Value::Float(f64::from((i as f32).sqrt())));
     add(DataType::Float64, doubles, &mut |i| Value::Float((i / 50) as f64 / 8.0));
+    add(DataType::Float64, doubles, &mut |i| Value::Float((i as f64).sin()));
     add(DataType::Float32, doubles, &mut |i| Value::Float(f64::from((i as f32).sqrt())));
     let interval =
         |i: usize| Value::Interval(Interval { months: i as i32 % 7, days: -(i as i32), micros: i as i64 });
@@ -192,7 +193,7 @@ fn every_encoding_comes_back_as_it_was() {
         assert_eq!(first, second, "{what}");
     });
     let codes: BTreeSet<u8> = seen.iter().map(|(code, _)| *code).collect();
-    assert!(codes.into_iter().eq(0..=12), "{seen:?}");
+    assert!(codes.into_iter().eq(0..=13), "{seen:?}");
 }
 
 #[test]
@@ -317,7 +318,7 @@ fn random_bytes_are_no_block() {
         // They begin like blocks, so that the reader does not stop at once.
         let head = [
             VERSION,
-            random.below(13) as u8,
+            random.below(14) as u8,
             random.below(4) as u8,
             physical,
             random.below(40) as u8,
