@@ -42,6 +42,7 @@
 
 mod abreast;
 mod alp;
+pub(crate) mod automaton;
 pub(crate) mod cells;
 pub(crate) mod choose;
 pub(crate) mod codes;

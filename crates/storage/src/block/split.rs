@@ -1,11 +1,11 @@
 //! Floats that are no decimals, cut in two: ALP-RD of Afroozeh, Kuffo and Boncz, "ALP: Adaptive Lossless
 //! floating-Point Compression", SIGMOD 2023, section 3.4 (real doubles).
 //!
-//! The idea. The sign, the exponent and the first bits of the mantissa of neighbouring values are few patterns;
-//! the other bits are noise. So the bits of a value are cut: the *head* on the left, of at most 16 bits,
-//! becomes a code of up to 3 bits in a table of up to 8 heads, and the *tail* on the right is packed as it is.
-//! A value whose head is not in the table is a patch: its head stands beside the block, its tail among the
-//! others.
+//! The idea. The sign, the exponent and the first bits of the mantissa of neighbouring values are few
+//! patterns; the other bits are noise. So the bits of a value are cut: the *head* on the left, of at most 16
+//! bits, becomes a code of up to 3 bits in a table of up to 8 heads, and the *tail* on the right is packed as
+//! it is. A value whose head is not in the table is a patch: its head stands beside the block, its tail among
+//! the others.
 //!
 //! 1. [`Cut::best`] tries every place to cut and every size of the table, and takes the smallest block. It
 //!    counts the heads of all values, so that sizes are known before anything is encoded.
@@ -16,8 +16,8 @@
 //! range, outside of it, or in part: only then are tails unpacked and values compared. The slow twin decodes
 //! one value after the other.
 //!
-//! Invariants: every value comes back bit for bit, NaN payloads included. Tails of doubles have 48 to 63 bits,
-//! those of floats 17 to 31, so that their lanes are as wide as the values.
+//! Invariants: every value comes back bit for bit, NaN payloads included. Tails of doubles have 48 to 63
+//! bits, those of floats 17 to 31, so that their lanes are as wide as the values.
 //!
 //! Unlike in the paper, each block has its own cut and table, found from all of its values: blocks are read
 //! independently. Not here: decimals, which [`super::scaled`] makes much smaller.
@@ -331,8 +331,8 @@ impl Split {
 }
 
 /// Writes the entries of a table that codes stand for to all of `out`.
-// PERF: the compiler makes no vectors of indices into a table, which ran at 2 values a nanosecond. Each bit of a
-// code chooses between two halves of what is left of the table, in 16 bits a value.
+// PERF: the compiler makes no vectors of indices into a table, which ran at 2 values a nanosecond. Each bit
+// of a code chooses between two halves of what is left of the table, in 16 bits a value.
 fn look_up(table: &[u16; MOST_HEADS], codes: &[u8], out: &mut [u16]) {
     let [a, b, c, d, e, f, g, h] = *table;
     widest(move || {
