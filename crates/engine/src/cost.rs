@@ -68,6 +68,7 @@ impl Default for Costs {
             ("sequence", 0.02),
             ("runs", 0.02),
             ("multiples", 0.07),
+            ("line", 0.2),
             ("patched", 0.13),
             ("dictionary", 0.07),
             ("strings", 2.0),

@@ -81,6 +81,19 @@ fn main() {
         let ends = [(0, i128::from(span / 10)), (i128::from(span / 2), i128::from(span / 2))];
         print_column(name, &table, ty, ends, stream);
     }
+    for (name, compression) in [("keys, packed", Compression::Packed), ("keys, line", Compression::Line)] {
+        if !name.contains(&wanted) {
+            continue;
+        }
+        // With gaps: ten bits above a line, thirteen in a block.
+        let table = load(rows * 2, DataType::Int32, compression, |chunk, random| {
+            Vector::from_slice(
+                &chunk.map(|row| (row * 7) as i32 + (random() & 1023) as i32).collect::<Vec<_>>(),
+            )
+        });
+        let last = rows as i128 * 14;
+        print_column(name, &table, DataType::Int32, [(0, last / 10), (last / 2, last / 2)], stream);
+    }
     for (name, ty, compression, of_row, tenth) in
         FLOATS.into_iter().filter(|(name, ..)| name.contains(&wanted))
     {

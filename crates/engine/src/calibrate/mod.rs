@@ -120,6 +120,7 @@ fn value(encoding: &str) -> f64 {
         "flat" => numbers(Compression::Flat, ROWS, |row| scattered(row) as i64),
         "sequence" => numbers(Compression::Sequence, ROWS, |row| row as i64 * 3),
         "runs" => numbers(Compression::Runs, ROWS, |row| scattered(row / 50) as i64),
+        "line" => numbers(Compression::Line, ROWS, |row| row as i64 * 7 + scattered(row) as i64 % 100),
         "multiples" => numbers(Compression::Multiples, ROWS, |row| scattered(row) as i64 % 3_000 * 100),
         "patched" => numbers(Compression::Patched, ROWS, |row| match row % 100 {
             7 => i64::MAX / 2 + row as i64,

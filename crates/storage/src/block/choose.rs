@@ -16,6 +16,7 @@
 use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
 use super::fixed::flat;
+use super::line::{Fit, Line};
 use super::multiples::{Multiples, common_factor};
 use super::packed::Packed;
 use super::patched::{Core, Patched};
@@ -128,6 +129,7 @@ enum Encoding {
         bits: usize,
     },
     Runs,
+    Line(Fit),
     Patched(Core),
     Multiples {
         factor: u64,
@@ -179,6 +181,7 @@ impl<T: Fixed> Candidates<'_, T> {
                 Values::FrameOfReference { base, codes: Codes::Packed(Packed::new(bits, codes)) }
             }
             Encoding::Runs => Values::Runs(Runs::new(self.slots, |heads| self.as_plain(heads, heads.len()))),
+            Encoding::Line(fit) => Values::Line(Line::new(self.slots, self.min, fit)),
             Encoding::Patched(core) => Values::Patched(Patched::new(self.slots, self.min, core)),
             Encoding::Multiples { factor, span } => {
                 Values::Multiples(Multiples::new(self.slots, self.min, span, factor))
@@ -225,6 +228,11 @@ impl<T: Fixed> Candidates<'_, T> {
         Plan { encoding: Encoding::Runs, bytes: Runs::size(runs) + self.plain_bytes(runs) }
     }
 
+    fn line(&self) -> Option<Plan> {
+        let fit = Line::fit(self.slots, self.min, u64::try_from(self.span?).ok()?)?;
+        Some(Plan { encoding: Encoding::Line(fit), bytes: fit.bytes() })
+    }
+
     fn multiples(&self) -> Option<Plan> {
         let span = u64::try_from(self.span?).ok()?;
         let factor = common_factor(self.slots, self.min);
@@ -260,6 +268,7 @@ impl<T: Fixed> Candidates<'_, T> {
             Compression::Packed => self.packed(),
             Compression::Sequence => self.sequence(),
             Compression::Runs => Some(self.runs(count(self.slots))),
+            Compression::Line => self.line(),
             Compression::Patched => self.patched(),
             Compression::Multiples => self.multiples(),
             Compression::Scaled => scaled(&self.doubles()?),
@@ -283,6 +292,9 @@ impl<T: Fixed> Candidates<'_, T> {
         }
         let multiples = self.multiples().filter(|multiples| packing_pays(multiples.bytes, least));
         let least = multiples.as_ref().map_or(least, |multiples| multiples.bytes);
+        if let Some(line) = self.line().filter(|line| line.bytes * 4 <= least * 3) {
+            return Some(line);
+        }
         if self.has_outliers()
             && let Some(patched) = self.patched()
             && patched.bytes * 3 <= least * 2

@@ -89,6 +89,7 @@ impl Values {
             Values::Patched(patched) => patched.narrow(low, high, masks, physical),
             Values::Scaled(scaled) => scaled.narrow(FloatRange::of_ordinals(low, high), masks),
             Values::Singles(singles) => singles.narrow(FloatRange::of_ordinals(low, high), masks),
+            Values::Line(line) => line.narrow(low, high, masks, physical),
             Values::Split(split) => split.narrow(FloatRange::of_ordinals(low, high), masks, physical),
             Values::Constant(value) if value.ordinal().is_some_and(|v| low <= v && v <= high) => {}
             Values::Constant(_) => masks.fill(0),

@@ -59,7 +59,7 @@ const LAYOUT_NAMES: [LayoutName; 7] = [
     LayoutName::Casper,
 ];
 
-const COMPRESSIONS: [Compression; 14] = [
+const COMPRESSIONS: [Compression; 15] = [
     Compression::Auto,
     Compression::None,
     Compression::Flat,
@@ -74,6 +74,7 @@ const COMPRESSIONS: [Compression; 14] = [
     Compression::Fsst,
     Compression::Strings,
     Compression::Split,
+    Compression::Line,
 ];
 
 const KEY_KINDS: [KeyKind; 3] = [KeyKind::Primary, KeyKind::Unique, KeyKind::Index];

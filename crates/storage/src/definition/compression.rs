@@ -22,6 +22,8 @@ pub enum Compression {
     Sequence,
     /// Runs of equal values.
     Runs,
+    /// Packed distances from a straight line.
+    Line,
     /// Packed codes, with patches.
     Patched,
     /// Packed codes, times a common factor.
@@ -40,7 +42,7 @@ pub enum Compression {
 
 impl Compression {
     /// All, by their names.
-    pub const NAMES: [(&str, Compression); 14] = [
+    pub const NAMES: [(&str, Compression); 15] = [
         ("auto", Compression::Auto),
         ("none", Compression::None),
         ("flat", Compression::Flat),
@@ -48,6 +50,7 @@ impl Compression {
         ("packed", Compression::Packed),
         ("sequence", Compression::Sequence),
         ("runs", Compression::Runs),
+        ("line", Compression::Line),
         ("patched", Compression::Patched),
         ("multiples", Compression::Multiples),
         ("scaled", Compression::Scaled),

@@ -412,6 +412,9 @@ impl BlockPart<'_> {
             Values::Runs(runs) => runs.each_of(held, self.slots(positions), |value| {
                 out_values.next().into_iter().for_each(|o| *o = value);
             }),
+            Values::Line(line) if positions.len() < FEW => line.each_of(self.slots(positions), |value| {
+                out_values.next().into_iter().for_each(|o| *o = value);
+            }),
             Values::Split(split) if positions.len() < FEW => {
                 out_values.zip(self.slots(positions)).for_each(|(o, slot)| *o = split.get(slot));
             }
@@ -457,6 +460,9 @@ impl BlockPart<'_> {
                     places.next().into_iter().for_each(|place| out[place] = value);
                 });
             }
+            Values::Line(line) if positions.len() < FEW => line.each_of(self.slots(positions), |value| {
+                places.next().into_iter().for_each(|place| out[place] = value);
+            }),
             Values::Split(split) if positions.len() < FEW => {
                 places.zip(self.slots(positions)).for_each(|(place, slot)| out[place] = split.get(slot));
             }

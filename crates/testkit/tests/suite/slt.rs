@@ -50,6 +50,7 @@ configurations!(
     join_twice,
     join_twice_strides,
     join_unchained,
+    line,
     multiples,
     one_thread,
     optimizer_off,

@@ -104,6 +104,7 @@ pub(crate) fn code_of(values: &Values) -> u8 {
         Values::Fsst(_) => 11,
         Values::Multiples(_) => 12,
         Values::Split(_) => 13,
+        Values::Line(_) => 14,
     }
 }
 

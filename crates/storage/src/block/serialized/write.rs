@@ -111,6 +111,12 @@ impl Slots<'_> {
                 codes.into_iter().chain([tails]).for_each(|packed| write_packed(packed, out));
                 write_patches(patches.within(0, self.slots), u16::to_le_bytes, out);
             }
+            Values::Line(line) => {
+                let (base, slope, codes) = line.parts();
+                out.extend(base.to_le_bytes());
+                out.extend(slope.to_le_bytes());
+                write_packed(codes, out);
+            }
             Values::Fsst(fsst) => texts::write_plain(fsst.codes(), out),
             Values::Multiples(multiples) => {
                 out.extend(multiples.least().to_le_bytes());

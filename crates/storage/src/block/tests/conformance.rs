@@ -60,6 +60,8 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
         i * 7919 % 100 * 100 + if i % 100 == 7 { 1_000_000_000_000 } else { 0 }
     });
     add("multiples in one block", &mut |i| if i < 1100 { i * 7919 % 100 * 12 } else { i });
+    add("about evenly ascending", &mut |i| i / 4 + i * i % 7 - 300);
+    add("about evenly descending", &mut |i| 20_000 - i * 7 - i * i % 5);
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
     data
@@ -493,6 +495,11 @@ fn sequence_conforms() {
 #[test]
 fn runs_conform() {
     conformance(Compression::Runs, "runs");
+}
+
+#[test]
+fn lines_conform() {
+    conformance(Compression::Line, "line");
 }
 
 #[test]

@@ -34,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         C::Packed,
         C::Sequence,
         C::Runs,
+        C::Line,
         C::Patched,
         C::Multiples,
     ];
@@ -53,6 +54,7 @@ pub(crate) fn cases() -> Vec<Case> {
         add(ty, numbers, &mut |i| {
             if i % 200 == 7 { clamp(greatest - i as i128) } else { clamp((i * i % 90) as i128) }
         });
+        add(ty, numbers, &mut |i| clamp((i / 4 + i * i % 7) as i128));
         add(ty, numbers, &mut |i| clamp((i / 97 % 5) as i128 * 1000));
         add(ty, numbers, &mut |i| if i % 2 == 0 { integer(least) } else { integer(greatest) });
     }
@@ -203,7 +205,7 @@ fn every_encoding_comes_back_as_it_was() {
         assert_eq!(first, second, "{what}");
     });
     let codes: BTreeSet<u8> = seen.iter().map(|(code, _)| *code).collect();
-    assert!(codes.into_iter().eq(0..=13), "{seen:?}");
+    assert!(codes.into_iter().eq(0..=14), "{seen:?}");
 }
 
 #[test]
@@ -371,7 +373,7 @@ fn random_bytes_are_no_block() {
         // They begin like blocks, so that the reader does not stop at once.
         let head = [
             VERSION,
-            random.below(14) as u8,
+            random.below(15) as u8,
             random.below(4) as u8,
             physical,
             random.below(40) as u8,
