@@ -102,6 +102,8 @@ ENCODINGS = [
     ("auto", "INTEGER", "42"),
     ("auto", "DECIMAL(12, 2)", "CAST(i % 19 AS DECIMAL(12, 2)) / 4"),
     ("auto", "BOOLEAN", "i % 3 = 0"),
+    ("split", "DOUBLE", "sqrt(CAST(i AS DOUBLE))"),
+    ("line", "BIGINT", "i * 100 + i * i % 7"),
 ]
 
 

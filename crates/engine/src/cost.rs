@@ -68,11 +68,13 @@ impl Default for Costs {
             ("sequence", 0.02),
             ("runs", 0.02),
             ("multiples", 0.07),
+            ("line", 0.2),
             ("patched", 0.13),
             ("dictionary", 0.07),
             ("strings", 2.0),
             ("scaled doubles", 0.25),
             ("singles", 0.07),
+            ("split floats", 0.35),
             ("FSST", 15.0),
         ];
         Costs {

@@ -62,7 +62,7 @@ pub use catalog::{
 pub use definition::{
     Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
-pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange, ValueSet};
+pub use scan::{CodeSearch, CodeSet, Condition, KeyRange, SlotRange, TextSearch, ValueRange, ValueSet};
 pub use table::{
     Among, AppendedRows, Appender, BinInfo, Difference, Frequencies, HeadWriters, Interrupt, KEY_SAMPLES_MAX,
     KeySample, LatchedRow, PartitionInfo, RowSample, SampledSlots, SingleRows, Table, TableReader,

@@ -120,6 +120,7 @@ fn value(encoding: &str) -> f64 {
         "flat" => numbers(Compression::Flat, ROWS, |row| scattered(row) as i64),
         "sequence" => numbers(Compression::Sequence, ROWS, |row| row as i64 * 3),
         "runs" => numbers(Compression::Runs, ROWS, |row| scattered(row / 50) as i64),
+        "line" => numbers(Compression::Line, ROWS, |row| row as i64 * 7 + scattered(row) as i64 % 100),
         "multiples" => numbers(Compression::Multiples, ROWS, |row| scattered(row) as i64 % 3_000 * 100),
         "patched" => numbers(Compression::Patched, ROWS, |row| match row % 100 {
             7 => i64::MAX / 2 + row as i64,
@@ -127,6 +128,7 @@ fn value(encoding: &str) -> f64 {
         }),
         "scaled doubles" => doubles(Compression::Scaled, |row| scattered(row) as f64 / 100.0),
         "singles" => doubles(Compression::Singles, |row| f64::from((scattered(row) as f32).sqrt())),
+        "split floats" => doubles(Compression::Split, |row| (scattered(row) as f64).sin()),
         "dictionary" => strings(Compression::Auto, |row| format!("value {}", scattered(row) % 100)),
         "FSST" => {
             strings(Compression::Fsst, |row| format!("http://example.com/page/{}?from=here", scattered(row)))

@@ -7,8 +7,9 @@
 //! 1. Dead slots (ghosts, deleted rows) are left out: the candidates are the live slots. If these are in long
 //!    runs, the runs are read in turn; otherwise their positions are kept.
 //! 2. Conditions on codes narrow the candidates first: filters that are ranges of integers ([`ranges`]), and
-//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]). The remaining
-//!    candidates of a long stretch are gathered, a chunk at a time.
+//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]), or which are
+//!    searched for in the codes of symbols ([`searches`]). The remaining candidates of a long stretch are
+//!    gathered, a chunk at a time.
 //! 3. The other filters run in *stages* ([`stages`]), together with join filters. A stage decodes its columns
 //!    for the candidates, and narrows these. Filters on the layout key alone are skipped where all rows are
 //!    within its range.
@@ -31,6 +32,7 @@
 
 mod kept;
 mod ranges;
+mod searches;
 mod stages;
 mod stored;
 mod truths;
@@ -46,7 +48,7 @@ use crate::relation::{Source, SourceWorker};
 use crate::settings::{Compaction, Settings};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::zone_test::ZoneTest;
-use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
+use entasis_storage::{CodeSearch, Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
@@ -312,6 +314,7 @@ impl Source for TableScan {
             conditions: Vec::new(),
             answered: vec![false; self.stages.all.len()],
             truths: self.stages.all.iter().map(|_| Truths::new()).collect(),
+            searches: vec![None; self.stages.all.len()],
             probe: Vec::new(),
             order: self.order(),
             found: Vec::new(),
@@ -425,6 +428,8 @@ struct Reading {
     answered: Vec<bool>,
     /// For each stage.
     truths: Vec<Truths>,
+    /// For each stage, what it was for the codes of the last symbols.
+    searches: Vec<Option<Arc<CodeSearch>>>,
     /// Rows that pass one condition while it is measured.
     probe: Vec<u16>,
     /// The order of stages, then join filters.
@@ -667,17 +672,25 @@ impl Reading {
                         continue;
                     };
                     let column = scan.columns[*column];
-                    let Some(dictionary) = group.dictionary(column, &self.walk.runs) else { continue };
-                    let rows = match self.conditions.is_empty() {
-                        true => stretch.count,
-                        false => self.passed.of(stretch.count),
+                    let runs = &self.walk.runs;
+                    let condition = if let Some(dictionary) = group.dictionary(column, runs) {
+                        let rows = match self.conditions.is_empty() {
+                            true => stretch.count,
+                            false => self.passed.of(stretch.count),
+                        };
+                        let machine = &mut self.machines[number];
+                        let set = self.truths[number].of(dictionary, rows, stage, machine);
+                        set.map(|set| Condition::Codes(column, set))
+                    } else if let Some(texts) = &stage.texts {
+                        let last = &mut self.searches[number];
+                        let search = group.code_search(column, runs, texts, last.as_ref());
+                        search.map(|search| Condition::Texts(column, last.insert(search).clone()))
+                    } else {
+                        None
                     };
-                    let machine = &mut self.machines[number];
-                    let Some(set) = self.truths[number].of(dictionary, rows, stage, machine) else {
-                        continue;
-                    };
+                    let Some(condition) = condition else { continue };
                     self.answered[number] = true;
-                    Condition::Codes(column, set)
+                    condition
                 }
                 _ => continue,
             };

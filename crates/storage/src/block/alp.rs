@@ -27,9 +27,9 @@
 //! - Every digit of [`Scale::encode`] is within plus and minus [`DIGIT_LIMIT`], where the magic number holds.
 //! - The digit of an exception is the digit of a regular value of the block, so it does not widen the range.
 //!
-//! What it does not do: it packs no bits and writes no bytes. It has no ALP-RD, the paper's way for doubles
-//! that are no decimals: [`Scale::choose`] returns `None` for those. It samples each block alone, with no
-//! first level over a row group.
+//! What it does not do: it packs no bits and writes no bytes. For doubles that are no decimals
+//! [`Scale::choose`] returns `None`; the paper's way for those, ALP-RD, is [`super::split`]. It samples each
+//! block alone, with no first level over a row group.
 
 use std::ops::RangeInclusive;
 

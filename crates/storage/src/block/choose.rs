@@ -16,6 +16,7 @@
 use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
 use super::fixed::flat;
+use super::line::{Fit, Line};
 use super::multiples::{Multiples, common_factor};
 use super::packed::Packed;
 use super::patched::{Core, Patched};
@@ -23,6 +24,7 @@ use super::progression::Progression;
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
 use super::singles::Singles;
+use super::split::{Cut, Split};
 use super::{Block, Codes, Fixed, Values};
 use crate::BLOCK_ROWS;
 use crate::definition::Compression;
@@ -127,11 +129,13 @@ enum Encoding {
         bits: usize,
     },
     Runs,
+    Line(Fit),
     Patched(Core),
     Multiples {
         factor: u64,
         span: u64,
     },
+    Split(Cut),
     /// The block, encoded already.
     Made(Values),
 }
@@ -177,10 +181,12 @@ impl<T: Fixed> Candidates<'_, T> {
                 Values::FrameOfReference { base, codes: Codes::Packed(Packed::new(bits, codes)) }
             }
             Encoding::Runs => Values::Runs(Runs::new(self.slots, |heads| self.as_plain(heads, heads.len()))),
+            Encoding::Line(fit) => Values::Line(Line::new(self.slots, self.min, fit)),
             Encoding::Patched(core) => Values::Patched(Patched::new(self.slots, self.min, core)),
             Encoding::Multiples { factor, span } => {
                 Values::Multiples(Multiples::new(self.slots, self.min, span, factor))
             }
+            Encoding::Split(cut) => Values::Split(Box::new(Split::new(self.slots, &cut))),
             Encoding::Made(values) => values,
         }
     }
@@ -222,6 +228,11 @@ impl<T: Fixed> Candidates<'_, T> {
         Plan { encoding: Encoding::Runs, bytes: Runs::size(runs) + self.plain_bytes(runs) }
     }
 
+    fn line(&self) -> Option<Plan> {
+        let fit = Line::fit(self.slots, self.min, u64::try_from(self.span?).ok()?)?;
+        Some(Plan { encoding: Encoding::Line(fit), bytes: fit.bytes() })
+    }
+
     fn multiples(&self) -> Option<Plan> {
         let span = u64::try_from(self.span?).ok()?;
         let factor = common_factor(self.slots, self.min);
@@ -233,6 +244,11 @@ impl<T: Fixed> Candidates<'_, T> {
         let core =
             self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Core::best(self.slots, self.min))?;
         Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
+    }
+
+    fn split(&self) -> Option<Plan> {
+        let cut = Cut::best(self.slots)?;
+        Some(Plan { bytes: cut.bytes, encoding: Encoding::Split(cut) })
     }
 
     /// The values as doubles.
@@ -252,10 +268,12 @@ impl<T: Fixed> Candidates<'_, T> {
             Compression::Packed => self.packed(),
             Compression::Sequence => self.sequence(),
             Compression::Runs => Some(self.runs(count(self.slots))),
+            Compression::Line => self.line(),
             Compression::Patched => self.patched(),
             Compression::Multiples => self.multiples(),
             Compression::Scaled => scaled(&self.doubles()?),
             Compression::Singles => singles(&self.doubles()?),
+            Compression::Split => self.split(),
         }
     }
 
@@ -274,6 +292,9 @@ impl<T: Fixed> Candidates<'_, T> {
         }
         let multiples = self.multiples().filter(|multiples| packing_pays(multiples.bytes, least));
         let least = multiples.as_ref().map_or(least, |multiples| multiples.bytes);
+        if let Some(line) = self.line().filter(|line| line.bytes * 4 <= least * 3) {
+            return Some(line);
+        }
         if self.has_outliers()
             && let Some(patched) = self.patched()
             && patched.bytes * 3 <= least * 2
@@ -283,6 +304,11 @@ impl<T: Fixed> Candidates<'_, T> {
         if T::IS_INTEGER {
             return multiples.or(packed);
         }
+        self.smallest_of_doubles(plain).or_else(|| self.split().filter(|split| split.bytes * 5 <= plain * 4))
+    }
+
+    /// The smallest plan of doubles that are decimals or floats.
+    fn smallest_of_doubles(&self, plain: usize) -> Option<Plan> {
         let doubles = self.doubles()?;
         let scaled = scaled(&doubles).filter(|scaled| scaled.bytes * 4 <= plain * 3);
         match (scaled, singles(&doubles)) {

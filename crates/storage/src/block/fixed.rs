@@ -28,6 +28,16 @@ pub(crate) trait Fixed: Native {
     fn datum(self) -> Datum<'static>;
     /// The inverse of [`Fixed::datum`].
     fn of_datum(datum: Datum<'_>) -> Self;
+    /// True for floats, which have bits.
+    const IS_FLOAT: bool = false;
+    /// The bits of a float, the lowest 32 if it has no more.
+    fn bits(self) -> u64 {
+        unreachable!("{self:?}: only floats are held as bits")
+    }
+    /// The inverse of [`Fixed::bits`].
+    fn of_bits(bits: u64) -> Self {
+        unreachable!("{bits:x}: only floats are held as bits")
+    }
     /// True for integers, which have codes.
     const IS_INTEGER: bool = false;
     /// Encodes values that lie within `min` and `max` as plain codes, or flat, with memory for `capacity`
@@ -177,7 +187,7 @@ impl Fixed for i128 {
 }
 
 macro_rules! float {
-    ($($t:ty),*) => { $(
+    ($($t:ty, $bits:ty);*) => { $(
         impl Fixed for $t {
             #[inline(always)]
             fn before(self, other: $t) -> bool {
@@ -211,10 +221,19 @@ macro_rules! float {
                     _ => 0.0,
                 }
             }
+            const IS_FLOAT: bool = true;
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> $t {
+                <$t>::from_bits(bits as $bits)
+            }
         }
     )* };
 }
-float!(f32, f64);
+float!(f32, u32; f64, u64);
 
 impl Fixed for Interval {
     fn before(self, other: Interval) -> bool {

@@ -15,6 +15,8 @@
 //! | 10 | singles | doubles that are floats | 4 bytes | never |
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
+//! | 13 | split floats (ALP-RD) | floats that are no decimals: a code for the first bits, and the others | some 50 to 57 of 64 bits | never |
+//! | 14 | line | integers that ascend or descend about evenly: `base + slope · slot + code` | bits as the distance from the line does | never |
 //!
 //! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). In tables with a
 //! layout key they are flat, or have plain or packed codes, so that they can be written as they are;
@@ -29,8 +31,8 @@
 //! ```text
 //! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
 //! which encoding          choose ──▶ the encodings
-//! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, runs
-//!             doubles     alp ◀── scaled, singles; floats
+//! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, line, runs
+//!             floats      alp ◀── scaled, singles, split; floats
 //!             strings     strings, views; symbols ◀── abreast, fsst
 //! at the bottom           cells (slots read while written), search, within, number, masks, patches
 //! ```
@@ -41,6 +43,7 @@
 
 mod abreast;
 mod alp;
+pub(crate) mod automaton;
 pub(crate) mod cells;
 pub(crate) mod choose;
 pub(crate) mod codes;
@@ -48,6 +51,7 @@ mod dictionary;
 mod fixed;
 mod floats;
 mod fsst;
+mod line;
 pub(crate) mod masks;
 mod multiples;
 mod narrow;
@@ -63,6 +67,7 @@ mod scatter;
 pub(crate) mod search;
 pub mod serialized;
 mod singles;
+mod split;
 mod strings;
 pub(crate) mod symbols;
 mod views;
@@ -73,6 +78,7 @@ pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
 pub(crate) use fsst::Fsst;
+pub(crate) use line::Line;
 pub(crate) use multiples::Multiples;
 pub(crate) use patched::Patched;
 pub(crate) use progression::Progression;
@@ -80,6 +86,7 @@ pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
 pub(crate) use singles::Singles;
+pub(crate) use split::Split;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;
@@ -109,6 +116,8 @@ pub(crate) enum Values {
     Singles(Singles) = 10,
     Fsst(Fsst) = 11,
     Multiples(Multiples) = 12,
+    Split(Box<Split>) = 13,
+    Line(Line) = 14,
 }
 
 /// Validity bits of a block. Words, because bits of dead slots are written while others are read.
@@ -333,6 +342,8 @@ impl Values {
             Values::Patched(patched) => patched.values_mut().buffer_mut(),
             Values::Scaled(scaled) => scaled.digits_mut().buffer_mut(),
             Values::Singles(singles) => Some(singles.buffer_mut()),
+            Values::Split(split) => Some(split.buffer_mut()),
+            Values::Line(line) => Some(line.buffer_mut()),
             Values::Constant(_)
             | Values::Sequence(_)
             | Values::Runs(_)
@@ -352,6 +363,8 @@ impl Values {
             Values::Patched(patched) => patched.codes().1.ahead(),
             Values::Scaled(scaled) => scaled.digits().ahead(slots),
             Values::Singles(singles) => singles.ahead(),
+            Values::Split(split) => split.ahead(),
+            Values::Line(line) => line.ahead(),
             _ => Ahead::NONE,
         }
     }
@@ -369,6 +382,8 @@ impl Values {
             Values::Patched(patched) => patched.bytes(),
             Values::Scaled(scaled) => scaled.bytes(),
             Values::Singles(singles) => singles.bytes(),
+            Values::Split(split) => split.bytes(),
+            Values::Line(line) => line.bytes(),
             Values::Fsst(fsst) => fsst.bytes(),
         }
     }
@@ -389,6 +404,8 @@ impl Values {
             Values::Patched(_) => "patched",
             Values::Scaled(_) => "scaled doubles",
             Values::Singles(_) => "singles",
+            Values::Split(_) => "split floats",
+            Values::Line(_) => "line",
             Values::Fsst(_) => "FSST",
         }
     }
@@ -420,6 +437,8 @@ impl Values {
             Values::Patched(patched) => patched.datum(slot, physical),
             Values::Scaled(scaled) => Datum::Float(scaled.get(slot)),
             Values::Singles(singles) => Datum::Float(singles.get(slot)),
+            Values::Split(split) => split.datum(slot, physical),
+            Values::Line(line) => Datum::Integer(line.get(slot)),
             Values::Fsst(fsst) => Datum::Bytes(fsst.get(slot)),
         }
     }
@@ -443,6 +462,8 @@ impl Values {
             Values::Patched(patched) => patched.decode(from, out),
             Values::Scaled(scaled) => scaled.decode(from, out),
             Values::Singles(singles) => singles.decode(from, out),
+            Values::Split(split) => split.decode(from, out),
+            Values::Line(line) => line.decode(from, out),
             Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
                 unreachable!("strings have no fixed width")
             }
@@ -465,6 +486,8 @@ impl Values {
             | Values::Patched(_)
             | Values::Scaled(_)
             | Values::Singles(_)
+            | Values::Split(_)
+            | Values::Line(_)
             | Values::Fsst(_) => false,
         }
     }

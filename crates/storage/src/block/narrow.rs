@@ -89,6 +89,8 @@ impl Values {
             Values::Patched(patched) => patched.narrow(low, high, masks, physical),
             Values::Scaled(scaled) => scaled.narrow(FloatRange::of_ordinals(low, high), masks),
             Values::Singles(singles) => singles.narrow(FloatRange::of_ordinals(low, high), masks),
+            Values::Line(line) => line.narrow(low, high, masks, physical),
+            Values::Split(split) => split.narrow(FloatRange::of_ordinals(low, high), masks, physical),
             Values::Constant(value) if value.ordinal().is_some_and(|v| low <= v && v <= high) => {}
             Values::Constant(_) => masks.fill(0),
             Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
@@ -99,7 +101,7 @@ impl Values {
 }
 
 /// Keeps the bits of slots for which `keep` is true.
-fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
+pub(super) fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
     for (word, mask) in masks.iter_mut().enumerate() {
         let mut left = *mask;
         while left != 0 {

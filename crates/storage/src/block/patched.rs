@@ -152,7 +152,7 @@ impl Patched {
 
     /// Narrows `masks` to numbers from `low` to `high`.
     pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        let holds = |code: u64| (low..=high).contains(&(self.least + i128::from(code)));
+        let holds = |_, code: u64| (low..=high).contains(&(self.least + i128::from(code)));
         self.patches.narrow(masks, holds, |masks| self.values.narrow(low, high, masks, physical));
     }
 }

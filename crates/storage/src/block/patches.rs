@@ -31,19 +31,19 @@ impl<V: Copy> Patches<V> {
         self.slots.binary_search(&(slot as u16)).ok().map(|at| self.values[at])
     }
 
-    /// Narrows `masks` to slots that satisfy a condition: slots of patches by `holds`, the others by
-    /// `others`, whose answers for slots of patches are ignored.
+    /// Narrows `masks` to slots that satisfy a condition: slots of patches by `holds`, which gets
+    /// them with their patches, the others by `others`, whose answers for slots of patches are ignored.
     pub(crate) fn narrow(
         &self,
         masks: &mut [u64],
-        holds: impl Fn(V) -> bool,
+        holds: impl Fn(usize, V) -> bool,
         others: impl FnOnce(&mut [u64]),
     ) {
         let (mut own, mut kept) = ([0; BLOCK_ROWS / 64], [0; BLOCK_ROWS / 64]);
         for (slot, value) in self.within(0, masks.len() * 64) {
             let (word, bit) = (slot / 64, 1 << (slot % 64));
             own[word] |= bit;
-            kept[word] |= if holds(value) { masks[word] & bit } else { 0 };
+            kept[word] |= if holds(slot, value) { masks[word] & bit } else { 0 };
         }
         others(masks);
         masks

@@ -73,7 +73,7 @@ impl Scaled {
         let (first, last) = self.scale.digits_within(range.low, range.high).into_inner();
         self.patches.narrow(
             masks,
-            |v| range.holds(v),
+            |_, v| range.holds(v),
             |masks| self.digits.narrow(first.into(), last.into(), masks, PhysicalType::I64),
         );
     }

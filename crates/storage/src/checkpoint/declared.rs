@@ -59,7 +59,7 @@ const LAYOUT_NAMES: [LayoutName; 7] = [
     LayoutName::Casper,
 ];
 
-const COMPRESSIONS: [Compression; 13] = [
+const COMPRESSIONS: [Compression; 15] = [
     Compression::Auto,
     Compression::None,
     Compression::Flat,
@@ -73,6 +73,8 @@ const COMPRESSIONS: [Compression; 13] = [
     Compression::Singles,
     Compression::Fsst,
     Compression::Strings,
+    Compression::Split,
+    Compression::Line,
 ];
 
 const KEY_KINDS: [KeyKind; 3] = [KeyKind::Primary, KeyKind::Unique, KeyKind::Index];

@@ -22,6 +22,8 @@ pub enum Compression {
     Sequence,
     /// Runs of equal values.
     Runs,
+    /// Packed distances from a straight line.
+    Line,
     /// Packed codes, with patches.
     Patched,
     /// Packed codes, times a common factor.
@@ -30,6 +32,8 @@ pub enum Compression {
     Scaled,
     /// Doubles as floats.
     Singles,
+    /// Doubles and floats as codes for their first bits, and the others.
+    Split,
     /// Strings compressed by symbol tables.
     Fsst,
     /// Strings without dictionaries.
@@ -38,7 +42,7 @@ pub enum Compression {
 
 impl Compression {
     /// All, by their names.
-    pub const NAMES: [(&str, Compression); 13] = [
+    pub const NAMES: [(&str, Compression); 15] = [
         ("auto", Compression::Auto),
         ("none", Compression::None),
         ("flat", Compression::Flat),
@@ -46,10 +50,12 @@ impl Compression {
         ("packed", Compression::Packed),
         ("sequence", Compression::Sequence),
         ("runs", Compression::Runs),
+        ("line", Compression::Line),
         ("patched", Compression::Patched),
         ("multiples", Compression::Multiples),
         ("scaled", Compression::Scaled),
         ("singles", Compression::Singles),
+        ("split", Compression::Split),
         ("fsst", Compression::Fsst),
         ("strings", Compression::Strings),
     ];

@@ -12,7 +12,7 @@ use crate::block::codes::with_codes;
 use crate::block::masks::WORDS;
 use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Values, search};
-use crate::scan::{ValueRange, ValueSet};
+use crate::scan::{CodeSearch, ValueRange, ValueSet};
 use crate::tree::RowGroup;
 use crate::value::Datum;
 use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value};
@@ -32,6 +32,8 @@ pub enum Condition {
     Codes(usize, Arc<CodeSet>),
     /// Integers of a set, in a column that is held so; with its index in the table.
     Values(usize, PhysicalType, ValueSet),
+    /// Texts that are compressed by symbols; with the index of their column. See [`RowGroup::code_search`].
+    Texts(usize, Arc<CodeSearch>),
 }
 
 impl Condition {
@@ -39,7 +41,9 @@ impl Condition {
     pub fn column(&self) -> usize {
         match self {
             Condition::Range(range) => range.column,
-            Condition::Codes(column, _) | Condition::Values(column, ..) => *column,
+            Condition::Codes(column, _) | Condition::Values(column, ..) | Condition::Texts(column, _) => {
+                *column
+            }
         }
     }
 }

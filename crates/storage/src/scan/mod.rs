@@ -4,7 +4,8 @@
 //! rows     lookup        by their layout key
 //!            ◀── ordered  in its order
 //!          range ◀── code_set ◀── select ──▶ positions      by conditions on their values, as these are encoded
-//!                    value_set ◀─┘
+//!                    value_set ◀─┤
+//!                  text_search ◀─┘
 //! values   read ◀── decode        as vectors
 //!               ◀── fold          counted, summed, compared, and not copied
 //!          row                    one row's
@@ -24,17 +25,20 @@ pub(crate) mod read;
 pub(crate) mod row;
 pub(crate) mod rows;
 mod select;
+mod text_search;
 mod value_set;
 
 pub use code_set::{CodeSet, Condition};
 pub use lookup::SlotRange;
 pub use ordered::KeyRange;
 pub use range::ValueRange;
+pub use text_search::{CodeSearch, TextSearch};
 pub use value_set::ValueSet;
 
 #[cfg(test)]
 pub(crate) mod tests {
     mod code_set;
     pub(crate) mod reading;
+    mod text_search;
     mod value_set;
 }

@@ -412,6 +412,12 @@ impl BlockPart<'_> {
             Values::Runs(runs) => runs.each_of(held, self.slots(positions), |value| {
                 out_values.next().into_iter().for_each(|o| *o = value);
             }),
+            Values::Line(line) if positions.len() < FEW => line.each_of(self.slots(positions), |value| {
+                out_values.next().into_iter().for_each(|o| *o = value);
+            }),
+            Values::Split(split) if positions.len() < FEW => {
+                out_values.zip(self.slots(positions)).for_each(|(o, slot)| *o = split.get(slot));
+            }
             Values::Flat(buffer) if held.width() == size_of::<T>() => {
                 let pairs = out_values.zip(self.slots(positions));
                 pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot));
@@ -453,6 +459,12 @@ impl BlockPart<'_> {
                 runs.each_of(held, self.slots(positions), |value| {
                     places.next().into_iter().for_each(|place| out[place] = value);
                 });
+            }
+            Values::Line(line) if positions.len() < FEW => line.each_of(self.slots(positions), |value| {
+                places.next().into_iter().for_each(|place| out[place] = value);
+            }),
+            Values::Split(split) if positions.len() < FEW => {
+                places.zip(self.slots(positions)).for_each(|(place, slot)| out[place] = split.get(slot));
             }
             Values::Flat(buffer)
                 if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) =>

@@ -55,6 +55,7 @@ impl RowGroup {
         match condition {
             Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
             Condition::Codes(_, set) => block.narrow_codes(set, masks),
+            Condition::Texts(_, search) => block.narrow_texts(search, masks),
             Condition::Values(_, physical, set) => block.narrow_to(set, masks, *physical),
         }
         masks.iter().fold(0, |any, mask| any | mask)

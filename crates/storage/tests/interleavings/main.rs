@@ -49,7 +49,7 @@ pub use catalog::{
 pub use definition::{
     Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
-pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange};
+pub use scan::{CodeSet, Condition, KeyRange, SlotRange, TextSearch, ValueRange};
 pub use table::{
     Among, AppendedRows, Appender, BinInfo, Difference, Frequencies, HeadWriters, Interrupt, PartitionInfo,
     Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,

@@ -31,6 +31,22 @@ enum Form {
     General(Vec<Step>),
 }
 
+/// What the texts of a pattern consist of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parts<'p> {
+    /// Nothing but this text.
+    Exact(&'p [u8]),
+    /// `prefix % piece % piece % suffix`. Prefix and suffix may be empty; pieces are not.
+    Pieces {
+        /// They begin with it.
+        prefix: &'p [u8],
+        /// They have these behind the prefix, in order and apart.
+        pieces: Vec<&'p [u8]>,
+        /// They end with it, behind all pieces.
+        suffix: &'p [u8],
+    },
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Literal(char),
@@ -81,6 +97,19 @@ impl Pattern {
         match &self.form {
             Form::Exact(text) if !self.case_insensitive => Some(text),
             _ => None,
+        }
+    }
+
+    /// What matching texts consist of, if they are compared byte by byte: without `_`, and not `ILIKE`.
+    pub fn parts(&self) -> Option<Parts<'_>> {
+        match &self.form {
+            _ if self.case_insensitive => None,
+            Form::Exact(text) => Some(Parts::Exact(text)),
+            Form::Pieces { prefix, pieces, suffix } => {
+                let pieces = pieces.iter().map(Finder::needle).collect();
+                Some(Parts::Pieces { prefix, pieces, suffix })
+            }
+            Form::General(_) => None,
         }
     }
 
@@ -338,6 +367,18 @@ mod tests {
             }
         }
         assert_eq!(Pattern::new("abc", None, false).unwrap().exact(), Some(&b"abc"[..]));
+    }
+
+    #[test]
+    fn parts_are_those_of_the_pattern() {
+        let compiled = |text, case| Pattern::new(text, None, case).unwrap();
+        assert_eq!(compiled("a\\%b", false).parts(), Some(Parts::Exact(b"a%b")));
+        let (plain, pieces) = (compiled("a%%bc%d%e", false), vec![&b"bc"[..], b"d"]);
+        assert_eq!(plain.parts(), Some(Parts::Pieces { prefix: b"a", pieces, suffix: b"e" }));
+        let all = compiled("%", false);
+        assert_eq!(all.parts(), Some(Parts::Pieces { prefix: b"", pieces: vec![], suffix: b"" }));
+        assert_eq!(compiled("a_b%", false).parts(), None);
+        assert_eq!(compiled("a%", true).parts(), None);
     }
 
     #[test]

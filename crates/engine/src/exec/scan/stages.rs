@@ -4,6 +4,8 @@
 //! candidates. Stages that cannot fail come first, cheap kinds before others until they have been measured
 //! ([`crate::exec::key_filter::order`]); those that may fail follow, in the given order.
 
+use super::searches::text_search;
+use entasis_storage::TextSearch;
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{DataType, PhysicalType, Result};
 use std::sync::Arc;
@@ -16,6 +18,8 @@ pub(super) struct Stage {
     pub(super) program: Arc<Program>,
     /// The stage reads one column of strings, and its answer depends on the string only.
     pub(super) is_of_strings: bool,
+    /// What it looks for in that column, if the storage can search for it.
+    pub(super) texts: Option<Arc<TextSearch>>,
     /// The stage may see NULL.
     pub(super) is_nullable: bool,
 }
@@ -44,6 +48,10 @@ pub(super) fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<V
             program: Program::compile(&exprs, &metas)?,
             columns,
             is_of_strings: is_of_strings && !exprs.iter().any(Expr::is_volatile),
+            texts: match &exprs[..] {
+                [condition] if is_of_strings => text_search(condition).map(Arc::new),
+                _ => None,
+            },
             is_nullable: metas.iter().any(|meta| meta.nullable),
         })
     };

@@ -320,7 +320,13 @@ impl Packed {
     /// All codes, in the lanes of their width.
     #[inline]
     pub(crate) fn unpack<'a, T: Lane>(&self, room: &'a mut Room<T>) -> Slots<'a> {
-        Slots::from(&T::unpack(Vectors::widest(), self.words.as_slice(), self.width(), &mut room.0)[..])
+        Slots::from(&self.unpack_all(room)[..])
+    }
+
+    /// The same as an array.
+    #[inline]
+    pub(crate) fn unpack_all<'a, T: Lane>(&self, room: &'a mut Room<T>) -> &'a [T; BLOCK_ROWS] {
+        T::unpack(Vectors::widest(), self.words.as_slice(), self.width(), &mut room.0)
     }
 
     /// Narrows `masks`, a bit a slot, to the slots whose code is from `low` to `high`, which fit the width.

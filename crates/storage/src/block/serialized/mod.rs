@@ -1,9 +1,9 @@
 //! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md,
 //! "Blocks").
 //!
-//! The bytes are those of memory, except that long strings are compressed (`texts`): so a block that is read
-//! has the encoding and the size of the one that was written. A dictionary or a table of symbols that the
-//! blocks of a row group share is written once beside them ([`Shared`]).
+//! The bytes are those of memory, except that long strings are compressed (`texts`, `entries`): so a block
+//! that is read has the encoding and the size of the one that was written. A dictionary or a table of symbols
+//! that the blocks of a row group share is written once beside them ([`Shared`]).
 //!
 //! | module | |
 //! |---|---|
@@ -11,14 +11,16 @@
 //! | `read` | untrusted bytes to a block |
 //! | `texts` | strings, compressed where that saves much |
 //! | `shared`, `read_shared` | dictionaries and symbols |
+//! | `entries` | those of a dictionary, shortened and compressed where that saves much |
 //!
 //! Reading never panics, whatever the bytes are, nor does reading the values of the resulting block: lengths,
 //! codes, ends and patches are within their bounds, texts are UTF-8, and no number leaves its type's range.
-//! The memory allocated is at most a small multiple of the bytes. A changed value is not noticed here:
-//! the caller, who stores the bytes, has a checksum.
+//! The memory allocated is at most a small multiple of the bytes, or 16 MB for a dictionary. A changed value
+//! is not noticed here: the caller, who stores the bytes, has a checksum.
 //!
 //! A block of views is compact when it is read: overwritten strings are gone.
 
+mod entries;
 mod read;
 mod read_shared;
 mod shared;
@@ -36,6 +38,11 @@ use entasis_vector::{DataType, PhysicalType};
 
 /// The version of this form.
 pub(crate) const VERSION: u8 = 1;
+/// What is shared: nothing; a dictionary, as it is or shortened; symbols.
+const NOTHING: u8 = 0;
+const PLAIN_DICTIONARY: u8 = 1;
+const SYMBOLS: u8 = 2;
+const SHORTENED_DICTIONARY: u8 = 3;
 /// A block has validity bits.
 const HAS_VALIDITY: u8 = 1;
 /// The live values of a block ascend.
@@ -96,6 +103,8 @@ pub(crate) fn code_of(values: &Values) -> u8 {
         Values::Singles(_) => 10,
         Values::Fsst(_) => 11,
         Values::Multiples(_) => 12,
+        Values::Split(_) => 13,
+        Values::Line(_) => 14,
     }
 }
 

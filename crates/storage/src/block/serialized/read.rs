@@ -6,7 +6,8 @@ use crate::backend::bytes::Cursor;
 use crate::block::alp::Scale;
 use crate::block::packed::Packed;
 use crate::block::{
-    Block, Codes, Fsst, Multiples, Patched, Progression, Runs, Scaled, Singles, StringBytes, Values, Views,
+    Block, Codes, Fsst, Line, Multiples, Patched, Progression, Runs, Scaled, Singles, Split, StringBytes,
+    Values, Views,
 };
 use crate::value::Zone;
 use entasis_vector::{Buffer, Error, ErrorKind, Interval, Native, PhysicalType, Result, Value};
@@ -99,7 +100,7 @@ impl<'a> Reader<'a> {
         let physical = self.column.physical;
         let are_integers = physical.is_integer() || physical == PhysicalType::I128;
         let are_strings = physical == PhysicalType::Str;
-        check(are_integers || !matches!(code, 1 | 6 | 8 | 12), "codes of what are no integers")?;
+        check(are_integers || !matches!(code, 1 | 6 | 8 | 12 | 14), "codes of what are no integers")?;
         check(are_strings || !matches!(code, 3 | 4 | 5 | 11), "strings in another column")?;
         check(depth == DEPTH || !matches!(code, 3 | 4 | 5 | 11), "strings within others")?;
         match code {
@@ -192,6 +193,27 @@ impl<'a> Reader<'a> {
                 let furthest = greatest.checked_mul(factor).and_then(|far| least.checked_add(far.into()));
                 check(factor > 1 && furthest.is_some(), "its multiples leave the numbers")?;
                 Ok(Values::Multiples(Multiples::of_parts(least, factor, codes)))
+            }
+            13 => {
+                check(
+                    matches!(physical, PhysicalType::F32 | PhysicalType::F64),
+                    "heads of what are no floats",
+                )?;
+                let count = usize::from(self.u8()?);
+                let mut heads = Vec::with_capacity(count);
+                for _ in 0..count {
+                    heads.push(self.u16()?);
+                }
+                let codes = if count > 1 { Some(self.packed(slots)?) } else { None };
+                let tails = self.packed(slots)?;
+                let patches = self.patches(slots, Cursor::u16)?;
+                let split = Split::of_parts(&heads, codes, tails, &patches, physical);
+                Ok(Values::Split(Box::new(split.ok_or("its heads")?)))
+            }
+            14 => {
+                check(physical.width() <= 8, "a line of what has more than 64 bits")?;
+                let (base, slope) = (self.integer()?, self.cursor.i64().ok_or(SHORT)?);
+                Ok(Values::Line(Line::of_parts(base, slope, self.packed(slots)?)))
             }
             _ => Err("its encoding is not known"),
         }

@@ -1,8 +1,8 @@
 //! What blocks of a row group share: a dictionary, or a table of symbols.
 
-use crate::backend::bytes::push_varint;
+use super::{NOTHING, SYMBOLS, entries};
 use crate::block::symbols::SymbolTable;
-use entasis_vector::{Dictionary, StringView};
+use entasis_vector::Dictionary;
 use std::sync::{Arc, Weak};
 
 /// See the module.
@@ -76,21 +76,11 @@ impl Shared {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Shared::Nothing => out.push(0),
-            Shared::Dictionary(dictionary) => {
-                out.push(1);
-                let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
-                push_varint(&mut out, entries.len() as u64);
-                let mut end = 0;
-                for entry in entries {
-                    end += entry.len() as u32;
-                    out.extend(end.to_le_bytes());
-                }
-                entries.iter().for_each(|entry| out.extend_from_slice(entry.as_bytes()));
-            }
+            Shared::Nothing => out.push(NOTHING),
+            Shared::Dictionary(dictionary) => entries::write(dictionary, &mut out),
             Shared::Symbols(Symbols(table)) => {
                 let symbols: Vec<(u64, u8)> = table.symbols().collect();
-                out.extend([2, symbols.len() as u8]);
+                out.extend([SYMBOLS, symbols.len() as u8]);
                 for (bytes, length) in symbols {
                     out.push(length);
                     out.extend_from_slice(&bytes.to_le_bytes()[..usize::from(length)]);

@@ -2,6 +2,7 @@
 
 use super::{Column, HAS_VALIDITY, IS_ASCENDING, PACKED, PHYSICAL, VERSION, code_of, texts};
 use crate::backend::bytes::push_counted;
+use crate::block::packed::Packed;
 use crate::block::{Block, Codes, StringBytes, Values, cells, with_fixed};
 use entasis_vector::{Buffer, Native, Value, bitmap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -103,6 +104,19 @@ impl Slots<'_> {
                 write_patches(patches.within(0, self.slots), f64::to_le_bytes, out);
             }
             Values::Singles(singles) => self.write_buffer::<f32>(singles.buffer(), out),
+            Values::Split(split) => {
+                let (heads, codes, tails, patches) = split.parts();
+                out.push(heads.len() as u8);
+                heads.iter().for_each(|head| out.extend(head.to_le_bytes()));
+                codes.into_iter().chain([tails]).for_each(|packed| write_packed(packed, out));
+                write_patches(patches.within(0, self.slots), u16::to_le_bytes, out);
+            }
+            Values::Line(line) => {
+                let (base, slope, codes) = line.parts();
+                out.extend(base.to_le_bytes());
+                out.extend(slope.to_le_bytes());
+                write_packed(codes, out);
+            }
             Values::Fsst(fsst) => texts::write_plain(fsst.codes(), out),
             Values::Multiples(multiples) => {
                 out.extend(multiples.least().to_le_bytes());
@@ -127,10 +141,7 @@ impl Slots<'_> {
                 self.write_buffer::<u32>(buffer, out);
             }
             // These are never written in place, so no slot changes.
-            Codes::Packed(packed) => {
-                out.push(PACKED + packed.width() as u8);
-                out.extend_from_slice(packed.buffer().as_slice::<u8>());
-            }
+            Codes::Packed(packed) => write_packed(packed, out),
         }
     }
 
@@ -143,9 +154,14 @@ impl Slots<'_> {
     }
 }
 
-fn write_patches<V: Copy>(
+fn write_packed(packed: &Packed, out: &mut Vec<u8>) {
+    out.push(PACKED + packed.width() as u8);
+    out.extend_from_slice(packed.buffer().as_slice::<u8>());
+}
+
+fn write_patches<V: Copy, const BYTES: usize>(
     patches: impl Iterator<Item = (usize, V)>,
-    bytes: impl Fn(V) -> [u8; 8],
+    bytes: impl Fn(V) -> [u8; BYTES],
     out: &mut Vec<u8>,
 ) {
     let patches: Vec<(usize, V)> = patches.collect();

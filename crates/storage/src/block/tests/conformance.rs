@@ -60,6 +60,8 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
         i * 7919 % 100 * 100 + if i % 100 == 7 { 1_000_000_000_000 } else { 0 }
     });
     add("multiples in one block", &mut |i| if i < 1100 { i * 7919 % 100 * 12 } else { i });
+    add("about evenly ascending", &mut |i| i / 4 + i * i % 7 - 300);
+    add("about evenly descending", &mut |i| 20_000 - i * 7 - i * i % 5);
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
     data
@@ -95,6 +97,13 @@ fn doubles() -> Vec<(String, Vec<Value>)> {
     add("what is no number", &mut |i| odd[i % odd.len()]);
     add("prices but for a few", &mut |i| {
         if i % 100 == 9 { odd[i / 100 % odd.len()] } else { i as f64 / 10.0 }
+    });
+    let mut random = Random(4);
+    let mut uniform = move || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+    add("reals", &mut |_| uniform());
+    add("sines", &mut |i| (i as f64).sin() * 40.0);
+    add("reals but for a few", &mut |i| {
+        if i % 100 == 9 { odd[i / 100 % odd.len()] } else { 52.0 + (i as f64).sqrt().fract() }
     });
     add("runs", &mut |i| (i / 50) as f64 / 8.0);
     add("-0.0 among 0.0", &mut |i| if i == 5 { -0.0 } else { 0.0 });
@@ -221,8 +230,8 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
     if ty.is_integer() && held != PhysicalType::I128 {
         check_numbers(group, ty, expected, what);
     }
-    if ty == DataType::Float64 {
-        check_float_ranges(group, expected, what);
+    if matches!(ty, DataType::Float32 | DataType::Float64) {
+        check_float_ranges(group, held, expected, what);
     }
 }
 
@@ -272,14 +281,14 @@ fn check_vectors(
 }
 
 /// Ranges of floats from and to values of the data, and to NaN.
-fn check_float_ranges(group: &RowGroup, expected: &[Value], what: &str) {
+fn check_float_ranges(group: &RowGroup, physical: PhysicalType, expected: &[Value], what: &str) {
     let some = expected.iter().step_by(expected.len() / 4 + 1).filter_map(Value::ordinal);
     let odd = [0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 50.0].map(|v| float_ordinal(v).into());
     let ends: Vec<i128> =
         some.chain(odd).flat_map(|end| [end, end - 1, end + 1]).chain([i128::MIN, i128::MAX]).collect();
     for (i, &low) in ends.iter().enumerate() {
         for &high in ends.iter().skip(i % 3).step_by(3) {
-            let range = [Condition::Range(ValueRange { column: 1, physical: PhysicalType::F64, low, high })];
+            let range = [Condition::Range(ValueRange { column: 1, physical, low, high })];
             let mut positions = Vec::new();
             group.select_runs(&range, std::slice::from_ref(&(0..expected.len())), &mut positions);
             let is_in = |row: &usize| expected[*row].ordinal().is_some_and(|v| low <= v && v <= high);
@@ -419,6 +428,12 @@ fn conformance(compression: Compression, name: &str) {
     let uuids = (0..ROWS as i128)
         .map(|i| Value::Integer(i.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835_u128 as i128)));
     data.push((DataType::Uuid, "UUIDs".into(), uuids.collect()));
+    let single = |value: &Value| match value {
+        Value::Float(v) => Value::Float(f64::from(*v as f32)),
+        other => other.clone(),
+    };
+    let floats = doubles().into_iter().map(|(what, values)| (what, values.iter().map(single).collect()));
+    data.extend(floats.map(|(what, values)| (DataType::Float32, what, values)));
     data.extend(doubles().into_iter().map(|(what, values)| (DataType::Float64, what, values)));
     data.extend(strings().into_iter().map(|(what, values)| (DataType::Varchar, what, values)));
     let booleans = (0..ROWS).map(|i| Value::Boolean(i * i % 7 < 3)).collect();
@@ -483,6 +498,11 @@ fn runs_conform() {
 }
 
 #[test]
+fn lines_conform() {
+    conformance(Compression::Line, "line");
+}
+
+#[test]
 fn multiples_conform() {
     conformance(Compression::Multiples, "multiples");
 }
@@ -518,6 +538,11 @@ fn scaled_doubles_conform() {
 #[test]
 fn singles_conform() {
     conformance(Compression::Singles, "singles");
+}
+
+#[test]
+fn split_floats_conform() {
+    conformance(Compression::Split, "split floats");
 }
 
 #[test]

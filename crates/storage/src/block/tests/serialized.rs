@@ -26,9 +26,19 @@ pub(crate) struct Case {
 pub(crate) fn cases() -> Vec<Case> {
     use Compression as C;
     let mut random = Random(5);
-    let numbers: &[C] =
-        &[C::Auto, C::None, C::Flat, C::Plain, C::Packed, C::Sequence, C::Runs, C::Patched, C::Multiples];
-    let doubles: &[C] = &[C::Auto, C::None, C::Scaled, C::Singles, C::Runs];
+    let numbers: &[C] = &[
+        C::Auto,
+        C::None,
+        C::Flat,
+        C::Plain,
+        C::Packed,
+        C::Sequence,
+        C::Runs,
+        C::Line,
+        C::Patched,
+        C::Multiples,
+    ];
+    let doubles: &[C] = &[C::Auto, C::None, C::Scaled, C::Singles, C::Split, C::Runs];
     let strings: &[C] = &[C::Auto, C::None, C::Fsst, C::Strings, C::Packed];
     let mut cases = Vec::new();
     let mut add = |ty, compressions, value: &mut dyn FnMut(usize) -> Value| {
@@ -44,6 +54,7 @@ pub(crate) fn cases() -> Vec<Case> {
         add(ty, numbers, &mut |i| {
             if i % 200 == 7 { clamp(greatest - i as i128) } else { clamp((i * i % 90) as i128) }
         });
+        add(ty, numbers, &mut |i| clamp((i / 4 + i * i % 7) as i128));
         add(ty, numbers, &mut |i| clamp((i / 97 % 5) as i128 * 1000));
         add(ty, numbers, &mut |i| if i % 2 == 0 { integer(least) } else { integer(greatest) });
     }
@@ -58,12 +69,14 @@ pub(crate) fn cases() -> Vec<Case> {
     });
     add(DataType::Float64, doubles, &mut |i| Value::Float(f64::from((i as f32).sqrt())));
     add(DataType::Float64, doubles, &mut |i| Value::Float((i / 50) as f64 / 8.0));
+    add(DataType::Float64, doubles, &mut |i| Value::Float((i as f64).sin()));
     add(DataType::Float32, doubles, &mut |i| Value::Float(f64::from((i as f32).sqrt())));
     let interval =
         |i: usize| Value::Interval(Interval { months: i as i32 % 7, days: -(i as i32), micros: i as i64 });
     add(DataType::Interval, &[C::Auto], &mut |i| interval(i));
     let text = |text: String| Value::Text(text.into());
     add(DataType::Varchar, strings, &mut |i| text(format!("value {}", i % 5)));
+    add(DataType::Varchar, strings, &mut |i| text(format!("https://example.com/Größe/{}", i * 7919 % 300)));
     add(DataType::Varchar, strings, &mut |i| text(format!("{i:x} und {} Größen ☃", i * 7919 % 1000)));
     add(DataType::Varchar, strings, &mut |i| {
         text(format!("{}{i}", "the quick brown foxes ".repeat(i % 9 + 3)))
@@ -192,12 +205,12 @@ fn every_encoding_comes_back_as_it_was() {
         assert_eq!(first, second, "{what}");
     });
     let codes: BTreeSet<u8> = seen.iter().map(|(code, _)| *code).collect();
-    assert!(codes.into_iter().eq(0..=12), "{seen:?}");
+    assert!(codes.into_iter().eq(0..=14), "{seen:?}");
 }
 
 #[test]
 fn what_is_shared_comes_back_as_it_was() {
-    let mut seen = [0; 3];
+    let mut seen = [0; 4];
     each_block(|block, column, live, what| {
         let shared = block.shared();
         let ty = if column.is_text { DataType::Varchar } else { DataType::Blob };
@@ -306,6 +319,49 @@ fn damaged_bytes_are_refused_or_can_be_read() {
     assert!(refused > 10_000 && accepted > 1000, "{refused} and {accepted}");
 }
 
+/// The entries of a dictionary, however it is written: if bytes are changed, they are still in order, or
+/// refused.
+#[test]
+fn damaged_dictionaries_are_refused_or_in_order() {
+    let mut texts: Vec<String> =
+        (0..400).map(|i| format!("www.example.com/{}/{}", i % 20, i * 7919)).collect();
+    texts.sort_unstable();
+    let shared = |texts: &[String]| {
+        let values: Vec<Value> = texts.iter().map(|text| Value::Text(text.as_str().into())).collect();
+        let entries = Vector::from_values(PhysicalType::Str, &values).expect("strings");
+        Shared::Dictionary(entasis_vector::Dictionary::new(entries, texts.len()))
+    };
+    let (mut random, mut refused, mut accepted) = (Random(7), 0, 0);
+    for (texts, is_short) in [(&texts[..], true), (&texts[..30], false)] {
+        let bytes = shared(texts).to_bytes();
+        let length: usize = texts.iter().map(|text| text.len() + 4).sum();
+        assert_eq!(bytes.len() < length / 2, is_short, "{} of {length}", bytes.len());
+        for _ in 0..20_000 {
+            let mut bytes = bytes.clone();
+            for _ in 0..1 + random.below(2) {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] = random.next() as u8;
+            }
+            if random.below(6) == 0 {
+                bytes.truncate(random.below(bytes.len() as u64) as usize);
+            }
+            match Shared::read(&bytes, DataType::Varchar) {
+                Ok(Shared::Dictionary(dictionary)) => {
+                    let views = &dictionary.values().values::<StringView>()[..dictionary.len()];
+                    assert!(views.is_sorted_by(|one, next| one.as_bytes() < next.as_bytes()));
+                    accepted += 1;
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    refused += 1;
+                    assert_eq!(error.kind(), ErrorKind::Corruption);
+                }
+            }
+        }
+    }
+    assert!(refused > 10_000 && accepted > 100, "{refused} and {accepted}");
+}
+
 #[test]
 fn random_bytes_are_no_block() {
     let mut random = Random(3);
@@ -317,7 +373,7 @@ fn random_bytes_are_no_block() {
         // They begin like blocks, so that the reader does not stop at once.
         let head = [
             VERSION,
-            random.below(13) as u8,
+            random.below(15) as u8,
             random.below(4) as u8,
             physical,
             random.below(40) as u8,

@@ -80,7 +80,7 @@ fn blocks_of_all_encodings_come_back() {
             }
         }
     }
-    assert_eq!(seen.len(), 13, "{seen:?}");
+    assert_eq!(seen.len(), 15, "{seen:?}");
 }
 
 fn field(name: &str, ty: DataType) -> Field {
