@@ -167,7 +167,7 @@ fn main() {
     };
     let (wide, narrow) = (DataType::Int64, DataType::Int32);
     let mut cases = vec![base("8/8 bytes", wide), base("4/4 bytes", narrow)];
-    for hits in [5, 25, 50, 100] {
+    for hits in [1, 5, 25, 50, 100] {
         let name = |payloads| format!("{payloads} payload columns, {hits} % of the probes match");
         cases.extend([1, 2, 4, 8].map(|payloads| Case { payloads, hits, ..base(&name(payloads), wide) }));
     }
@@ -184,6 +184,17 @@ fn main() {
             probe as f64 / build as f64
         );
         cases.push(Case { repeated, probe, ..base(&name, wide) });
+    }
+    for hits in [1, 5, 25] {
+        let name =
+            |payloads| format!("30 rows of a key, {payloads} payload columns, {hits} % of the probes match");
+        cases.extend([4, 8].map(|payloads| Case {
+            payloads,
+            hits,
+            repeated: 30,
+            probe: probe / 2,
+            ..base(&name(payloads), wide)
+        }));
     }
     for case in cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))) {
         measure(case, &tables, number("PARTITION", 1 << 20), number("ROUNDS", 3));
