@@ -72,6 +72,14 @@ pub(crate) const FEW_COME_OUT: f64 = 0.1;
 /// The share of the free memory that both sides of a radix join may take, as a divisor. Judgement.
 pub(crate) const RADIX_MEMORY_PART: usize = 4;
 
+// ---- keys in dictionaries ---------------------------------------------------------------------------------
+
+/// Dictionaries whose entries' matches a worker keeps. Dictionaries; judgement: a scan has one at a time, and
+/// rows of several scans may take turns.
+pub(crate) const KEPT_DICTIONARIES: usize = 4;
+/// The most matches of all entries of a dictionary that are kept. Row ids; by size: 512 KB.
+pub(crate) const MOST_ENTRY_MATCHES: usize = 128 << 10;
+
 // ---- partitioned in files ---------------------------------------------------------------------------------
 
 /// The most memory that a worker's build rows may have regardless of what is left to others. Bytes: 4 MB;

@@ -22,6 +22,7 @@ use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::dictionary_probe::EntryCounts;
 use crate::exec::join::limits::JoinLimit;
 use crate::exec::join::partitioned::Partitioning;
 use crate::exec::join::partitioned::join_phase::{JoinPhase, PartitionSource};
@@ -434,6 +435,7 @@ impl Builder<'_> {
             probe_columns: probe_columns.clone(),
             build_columns: build_columns.clone(),
             built: built.clone(),
+            entry_counts: EntryCounts::new(recorder),
             context: self.context.clone(),
         };
         let nullable =
