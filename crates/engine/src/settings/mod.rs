@@ -76,6 +76,9 @@ pub struct Settings {
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
     pub max_temp_directory_size: u64,
+    /// Segments of 65,536 rows that one table of a join may have: row ids have room for 65,535 of them. For
+    /// tests.
+    pub most_segments: usize,
     /// Scans order conjuncts by what they are measured to do, and leave out join filters that bring nothing;
     /// off leaves them as the plan has them. For tests.
     pub adaptive: bool,
@@ -109,6 +112,8 @@ impl Default for Settings {
             compaction: Compaction::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
+            // Rows of several workers and of a chunk more may still come.
+            most_segments: 60_000,
             adaptive: true,
         }
     }

@@ -364,6 +364,7 @@ impl Builder<'_> {
             limits,
             built: built.clone(),
             parts: Arc::default(),
+            segments: Arc::default(),
             partitioning: partitioning.clone(),
             choice: Arc::new(Choice::new(&metas, is_key, &context)),
             way,

@@ -472,7 +472,10 @@ impl Worker {
         let marks = marks(to.partitions(), true);
         let room = match to.medium() {
             Medium::File => partitioning.probe_room(),
-            Medium::Memory => Room { most: usize::MAX, left: 0, least: 0 },
+            Medium::Memory => {
+                let segments = partitioning.context.settings.most_segments;
+                Room { most: usize::MAX, left: 0, least: 0, segments }
+            }
         };
         let mut split = Split::new(&to, &marks, depth, room, &partitioning.context.memory);
         let (mut keys, mut found) = (keys.worker(), partitioning.spec.keys());

@@ -87,6 +87,7 @@ use entasis_vector::{Chunk, Result};
 use late_payload::LatePayload;
 use policy::SpillPolicy;
 use skew::StoredKeys;
+pub(crate) use split::no_ids;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use statistics::PartitionStatistics;
 use std::sync::Arc;
@@ -314,7 +315,12 @@ impl Partitioning {
 
     /// One worker's build rows, by partition.
     pub(crate) fn build_rows(self: &Arc<Partitioning>) -> SplitRows {
-        let room = Room { most: usize::MAX, left: self.policy.left(), least: self.policy.least() };
+        let room = Room {
+            most: usize::MAX,
+            left: self.policy.left(),
+            least: self.policy.least(),
+            segments: self.context.settings.most_segments,
+        };
         let split =
             Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
         SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
@@ -345,7 +351,8 @@ impl Partitioning {
             let sizes: Vec<(usize, usize)> = (0..count).map(size).collect();
             let rows: usize = sizes.iter().map(|(_, rows)| rows).sum();
             let largest = (0..count).max_by_key(|&p| sizes[p]).expect("there is a partition");
-            if rows == 0 || self.table_bytes(rows) + self.policy.left() / 2 <= self.context.memory.free() {
+            let has_memory = self.table_bytes(rows) + self.policy.left() / 2 <= self.context.memory.free();
+            if rows == 0 || has_memory && rows <= self.policy.most_rows() {
                 break;
             }
             tasks.check()?;

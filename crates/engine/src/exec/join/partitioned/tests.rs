@@ -182,6 +182,44 @@ fn what_does_not_fit_is_written() {
     }
 }
 
+/// A table has row ids for some segments only, whatever the memory; here for one.
+#[test]
+fn rows_without_row_ids_go_to_partitions() {
+    let few_ids = |threads, temp_directory: &str| {
+        let settings = Settings { threads, most_segments: 1, ..Settings::default() };
+        context(usize::MAX, Settings { temp_directory: temp_directory.into(), ..settings })
+    };
+    let files = std::env::temp_dir().display().to_string();
+    let frequent = |count: i128, others: i128| -> Vec<Row> {
+        (0..count).map(|i| vec![int(if i < others { i + 100 } else { 7 }), text(0), int(i)]).collect()
+    };
+    for (inputs, kinds, noted) in [
+        (
+            inputs(rows_of(151_000, 200_000), rows_of(150_000, 200_000)),
+            [JoinKind::Inner, JoinKind::Full],
+            "of 64 partitions in temporary files",
+        ),
+        // One key has more rows than there are ids: a part of them has a table at a time.
+        (
+            inputs(frequent(150_010, 150_000), frequent(150_000, 0)),
+            [JoinKind::Semi, JoinKind::Anti],
+            "3 blocks of rows with frequent keys",
+        ),
+    ] {
+        for (kind, threads) in [(kinds[0], 1), (kinds[1], 2)] {
+            let plan = inputs.join(kind, 1, false);
+            let own = few_ids(threads, &files);
+            let (rows, profile) = run(&plan, &own).unwrap();
+            assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}\n{profile}");
+            assert!(profile.contains(noted), "{noted} is not noted: {profile}");
+            assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
+            let error = run(&plan, &few_ids(threads, "")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
+            assert!(error.to_string().contains("more rows than it has numbers for"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn workers_agree_on_what_is_written() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(11_000, 20_000));
