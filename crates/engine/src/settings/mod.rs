@@ -60,8 +60,6 @@ pub struct Settings {
     /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache
     /// holds.
     pub join_partition_size: usize,
-    /// Whether the second pass of a radix join leaves payload of the probe side where it is.
-    pub join_late: JoinLate,
     /// Bytes of probe rows that a worker holds back, to look them up in the order of a table; 0: none.
     pub join_stride: usize,
     /// How often the input of a build side is read.
@@ -104,7 +102,6 @@ impl Default for Settings {
             aggregate_spill: Spilling::Auto,
             sort_spill: Spilling::Auto,
             join_partition_size: 1 << 20,
-            join_late: JoinLate::Auto,
             join_stride: 0,
             join_build: Readings::Auto,
             join_swap: Swapping::Auto,
@@ -219,20 +216,6 @@ pub enum Spilling {
 }
 
 named!(Spilling: Auto = "auto", All = "all", Deep = "deep");
-
-/// Whether a second pass leaves payload of the probe side where it is. The setting `join_late`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum JoinLate {
-    /// Where it pays.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-named!(JoinLate: Auto = "auto", On = "on", Off = "off");
 
 /// How often the input of a build side is read. The setting `join_build`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
