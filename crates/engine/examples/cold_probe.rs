@@ -1,16 +1,17 @@
-//! Joins whose probe side is read from a file, with the file in the system's page cache and not: nanoseconds a
-//! probe row.
+//! Joins whose probe side is read from a file, with the file in the system's page cache and not: nanoseconds
+//! a probe row.
 //!
 //! `make bench-cold-probe`, or
-//! `cargo run --release -p entasis-engine --example cold_probe [MILLIONS OF BUILD ROWS [OF PROBE ROWS [DIRECTORY]]]`
+//! `cargo run --release -p entasis-engine --example cold_probe [BUILD [PROBE [DIRECTORY]]]`, in millions
+//! of rows.
 //!
 //! Barber et al., *Memory-Efficient Hash Joins*, section 4.4, Figure 10: the build side fits into memory, and
-//! the probe side streams by from a disk. As in `joins`, build keys are n numbers of 8 bytes out of 2n values,
-//! with a number beside, and probe rows are drawn from them; probe rows are only a key, 8 bytes in the file,
-//! which is as the paper's is not compressed. Before a cold run the file is dropped from the page cache
-//! (`dd oflag=nocache`). The first line is what reading alone takes: the same scan, of which nothing but a sum
-//! is made. Each worker reads pieces of 4 MB. Times are medians of several rounds, tables in turns, without
-//! those of building, which are measured with the first piece alone.
+//! the probe side streams by from a disk. As in `joins`, build keys are n numbers of 8 bytes out of 2n
+//! values, with a number beside, and probe rows are drawn from them; probe rows are only a key, 8 bytes in
+//! the file, which is as the paper's is not compressed. Before a cold run the file is dropped from the page
+//! cache (`dd oflag=nocache`). The first line is what reading alone takes: the same scan, of which nothing
+//! but a sum is made. Each worker reads pieces of 4 MB. Times are medians of several rounds, tables in turns,
+//! without those of building, which are measured with the first piece alone.
 
 mod random;
 mod ready;

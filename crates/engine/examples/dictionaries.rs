@@ -6,9 +6,9 @@
 //! The build side has distinct texts of 24 bytes, or each four times, with a number; all probe rows match, or
 //! half of them, in chunks of 2048. 61,440 consecutive rows share a dictionary, as the blocks of a row group
 //! do; it has so many of the texts, in no order. Dictionaries of as many entries as they have rows are the
-//! worst case: all entries are looked up for rows that would have been. Times are the least of several rounds,
-//! tables and forms in turns, on as many threads as the machine has, without those of the build, which is
-//! measured with a single probe chunk. A sum of what comes out is compared, so that nothing is skipped.
+//! worst case: all entries are looked up for rows that would have been. Times are the least of several
+//! rounds, tables and forms in turns, on as many threads as the machine has, without those of the build,
+//! which is measured with a single probe chunk. A sum of what comes out is compared, so that nothing is skipped.
 
 mod random;
 mod ready;

@@ -8,7 +8,8 @@
 //! rows match or some; more payload on the probe side; keys by Zipf's law; fewer and more probe rows. All
 //! payload of both sides comes out, the last column is added up. Building includes keeping the rows. Times
 //! are the least of several rounds, tables in turns, on as many threads as the machine has.
-//! `TABLES=cht,radix` chooses tables, `CASE=Zipf` cases, `PARTITION=65536` the bytes of a partition, `ROUNDS=1`.
+//! `TABLES=cht,radix` chooses tables, `CASE=Zipf` cases, `PARTITION=65536` the bytes of a partition,
+//! `ROUNDS=1`.
 
 mod random;
 mod ready;

@@ -1,7 +1,8 @@
 //! When a radix join pays: joins of two tables by size, width, ratio, matches and repetition, with one table
 //! and with partitions.
 //!
-//! `make bench-radix-gates`, or `cargo run --release -p entasis-engine --example radix_gates [tuning|held-out]`
+//! `make bench-radix-gates`, or
+//! `cargo run --release -p entasis-engine --example radix_gates [tuning|held-out]`
 //!
 //! The factors of Bandle et al., *To Partition, or Not to Partition*, Table 4, over stored tables, so that a
 //! build side may be read twice; keys are far from each other, so that every table goes by hash. The cells

@@ -250,8 +250,8 @@ impl Worker {
         if self.join.shape.gives_pairs() { self.give(built, chunk, next, true) } else { Ok(Flow::Continue) }
     }
 
-    /// Finds the first match of each row by the entries of the keys' dictionary. False if rows are to be looked
-    /// up one by one.
+    /// Finds the first match of each row by the entries of the keys' dictionary. False if rows are to be
+    /// looked up one by one.
     fn first_by_entry(&mut self, built: &Built) -> Result<bool> {
         let Some(dictionaries) = &mut self.dictionaries else { return Ok(false) };
         let (join, pairs) = (&self.join, &mut self.candidates);

@@ -33,8 +33,8 @@ pub(crate) const FEW_COUNTED_BYTES: f64 = 4194304.0;
 /// the third-level cache with partitions of 1 MB, and half of it.
 // PERF: in cells by which the old gates were not found, distinct keys and rows of 8 to 24 bytes, partitions
 // that `auto` chooses take 1.0 to 1.45 of the time of a concise hash table with 6 million build rows, 0.95 to
-// 1.17 with 13, 0.95 with 22, 0.82 with 32; with 3 to 12 rows of a key, 2.5 and 6 million rows, 0.52 to 0.72 of
-// the time of an unchained table.
+// 1.17 with 13, 0.95 with 22, 0.82 with 32; with 3 to 12 rows of a key, 2.5 and 6 million rows, 0.52 to 0.72
+// of the time of an unchained table.
 pub(crate) const LARGE: (usize, usize) = (512, 16);
 /// The most bytes of a build row, and of a probe row: a key and a payload of 16 and 24 bytes. Bandle et al.,
 /// Table 4: at most 32, better 16.
@@ -45,8 +45,8 @@ pub(crate) const MOST_TIMES: f64 = 10.0;
 /// Measured.
 // PERF: 10 million build and 40 million probe rows of 16 bytes: see `is_skewed` in `strategy/partitions.rs`.
 pub(crate) const MOST_SKEW: f64 = 1.35;
-/// Bytes that a text counts as where rows must be narrow. Bytes; by size: more than such a row may have, since
-/// its own bytes may be copied, too.
+/// Bytes that a text counts as where rows must be narrow. Bytes; by size: more than such a row may have,
+/// since its own bytes may be copied, too.
 pub(crate) const TEXT_WIDTH: usize = NARROW.1 + 8;
 /// The share of the free memory that both sides of a radix join may take, as a divisor. Judgement.
 pub(crate) const RADIX_MEMORY_PART: usize = 4;

@@ -2,10 +2,10 @@
 //!
 //! Splitting both sides costs every row a copy or two; it saves accesses to memory that no cache holds. So it
 //! pays off if there are many of these (the table goes by hash and is far larger than the caches, or keys
-//! have several rows) and the copies are small: narrow rows, few probe rows per build row. This is the rule of
-//! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, Table 4, with one addition:
-//! where keys are repeated, smaller build sides suffice. Which rows match is left to join filters, as there
-//! (decision 55).
+//! have several rows) and the copies are small: narrow rows, few probe rows per build row. This is the rule
+//! of Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, Table 4, with one
+//! addition: where keys are repeated, smaller build sides suffice. Which rows match is left to join filters,
+//! as there (decision 55).
 
 use crate::exec::join::table::Repetition;
 use crate::exec::join::tuning::{
