@@ -8,13 +8,13 @@
 //! rows match or some; more payload on the probe side; keys by Zipf's law; fewer and more probe rows. All
 //! payload of both sides comes out, the last column is added up. Building includes keeping the rows. Times
 //! are the least of several rounds, tables in turns, on as many threads as the machine has.
-//! `TABLES=cht,radix` chooses tables, `LATE=on,off` what radix joins do with payload, `CASE=Zipf` cases,
-//! `PARTITION=65536` the bytes of a partition, `ROUNDS=1`.
+//! `TABLES=cht,radix` chooses tables, `CASE=Zipf` cases, `PARTITION=65536` the bytes of a partition,
+//! `ROUNDS=1`.
 
 mod random;
 mod ready;
 
-use entasis_engine::exec::{JoinLate, QueryContext, Settings, TableKind, execute};
+use entasis_engine::exec::{QueryContext, Settings, TableKind, execute};
 use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
 use entasis_vector::{CHUNK_ROWS, ColumnId, DataType};
 use random::Random;
@@ -51,7 +51,7 @@ fn run(
     case: &Case,
     build: &Arc<Ready>,
     probe: &Arc<Ready>,
-    (table, join_late): (TableKind, JoinLate),
+    table: TableKind,
     partition: usize,
 ) -> (u64, i64, String, usize) {
     let mut columns = Columns::default();
@@ -67,13 +67,8 @@ fn run(
     let output =
         l[1..].iter().chain(&r[1..]).map(|&column| Output { name: column.to_string(), column }).collect();
     let plan = Plan { root, columns, output };
-    let settings = Settings {
-        join_table: table,
-        join_late,
-        join_partition_size: partition,
-        profile: true,
-        ..Settings::default()
-    };
+    let settings =
+        Settings { join_table: table, join_partition_size: partition, profile: true, ..Settings::default() };
     let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
     let sum = Sum::default();
     let start = Instant::now();
@@ -83,7 +78,7 @@ fn run(
     (nanoseconds, sum.total(), root.details.join("; "), root.bytes as usize)
 }
 
-fn measure(case: &Case, tables: &[(TableKind, JoinLate)], partition: usize, rounds: usize) {
+fn measure(case: &Case, tables: &[TableKind], partition: usize, rounds: usize) {
     let mut random = Random(4711);
     let n = case.build / case.repeated;
     // Equal keys are no neighbours.
@@ -117,12 +112,12 @@ fn measure(case: &Case, tables: &[(TableKind, JoinLate)], partition: usize, roun
         }
     }
     assert!(notes.iter().all(|(sum, ..)| *sum == notes[0].0), "all tables give the same");
-    for (((table, late), (built, all)), (_, reason, bytes)) in tables.iter().zip(best).zip(notes) {
+    for ((table, (built, all)), (_, reason, bytes)) in tables.iter().zip(best).zip(notes) {
         let build_ns = built as f64 / case.build as f64;
         let probe_ns = all.saturating_sub(built) as f64 / case.probe as f64;
         println!(
-            "  {:16} {:6.0} ms; build {build_ns:5.1} ns, probe {probe_ns:5.1} ns a row, {:6.0} MB at most; {reason}",
-            if *late == JoinLate::Auto { table.to_string() } else { format!("{table}, {late}") },
+            "  {:11} {:6.0} ms; build {build_ns:5.1} ns, probe {probe_ns:5.1} ns a row, {:6.0} MB at most; {reason}",
+            table.to_string(),
             all as f64 / 1e6,
             bytes as f64 / f64::from(1 << 20),
         );
@@ -137,23 +132,6 @@ fn main() {
     let probe = millions.get(1).map_or(4 * build, |probe| probe * 1_000_000);
     let tables = variable("TABLES").unwrap_or("auto,cht,chained,radix,bloom_radix".into());
     let tables: Vec<TableKind> = tables.split(',').filter_map(TableKind::parse).collect();
-    let late = variable("LATE").unwrap_or("auto".into());
-    let late: Vec<JoinLate> = JoinLate::NAMES
-        .into_iter()
-        .filter(|(_, name)| late.split(',').any(|one| one == *name))
-        .map(|(one, _)| one)
-        .collect();
-    let tables: Vec<(TableKind, JoinLate)> = tables
-        .into_iter()
-        .flat_map(|table| {
-            let late = if matches!(table, TableKind::Radix | TableKind::BloomRadix) {
-                &late[..]
-            } else {
-                &[JoinLate::Auto]
-            };
-            late.iter().map(move |&late| (table, late))
-        })
-        .collect();
     let only = variable("CASE");
     let base = |name: &str, ty| Case {
         name: name.into(),
@@ -167,7 +145,7 @@ fn main() {
     };
     let (wide, narrow) = (DataType::Int64, DataType::Int32);
     let mut cases = vec![base("8/8 bytes", wide), base("4/4 bytes", narrow)];
-    for hits in [5, 25, 50, 100] {
+    for hits in [1, 5, 25, 50, 100] {
         let name = |payloads| format!("{payloads} payload columns, {hits} % of the probes match");
         cases.extend([1, 2, 4, 8].map(|payloads| Case { payloads, hits, ..base(&name(payloads), wide) }));
     }
@@ -184,6 +162,17 @@ fn main() {
             probe as f64 / build as f64
         );
         cases.push(Case { repeated, probe, ..base(&name, wide) });
+    }
+    for hits in [1, 5, 25] {
+        let name =
+            |payloads| format!("30 rows of a key, {payloads} payload columns, {hits} % of the probes match");
+        cases.extend([4, 8].map(|payloads| Case {
+            payloads,
+            hits,
+            repeated: 30,
+            probe: probe / 2,
+            ..base(&name(payloads), wide)
+        }));
     }
     for case in cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))) {
         measure(case, &tables, number("PARTITION", 1 << 20), number("ROUNDS", 3));

@@ -7,7 +7,7 @@ use crate::search_path::SearchPath;
 use crate::session::Session;
 use crate::shared::AutoCheckpoint;
 use entasis_engine::exec::{
-    Compaction, FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression,
+    Compaction, FilterKind, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression,
     parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
@@ -187,13 +187,6 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    engine_setting!(
-        "join_late",
-        "whether the second pass of a radix join leaves columns that only its result reads where they are: auto (if few rows \
-         come out and these are wide), on, off",
-        join_late,
-        |text| one_of("join_late", JoinLate::NAMES, text)
-    ),
     Setting {
         name: "join_stride",
         description: "bytes of probe rows that a worker buffers, to look them up in the order of a join's table; \

@@ -39,8 +39,8 @@ pub use crate::context::{CancelFlag, Overdrawn, Progress, QueryContext, TempSpac
 pub use crate::learned::Learned;
 pub use crate::memory::{MemoryBudget, Reservation};
 pub use crate::settings::{
-    Compaction, FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping,
-    TableKind, TempCompression, parse_wanted, show_wanted,
+    Compaction, FilterKind, JoinSpill, Readings, Searching, Settings, Spilling, Swapping, TableKind,
+    TempCompression, parse_wanted, show_wanted,
 };
 pub use compaction::costs::{Behind, ChunkCosts};
 pub use execute::{execute, programs};

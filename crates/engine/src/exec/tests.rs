@@ -3,6 +3,7 @@
 
 mod bounds;
 mod crossed;
+mod dictionaries;
 mod first_rows;
 mod joins;
 mod set_operations;

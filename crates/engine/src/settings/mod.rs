@@ -60,8 +60,6 @@ pub struct Settings {
     /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache
     /// holds.
     pub join_partition_size: usize,
-    /// Whether the second pass of a radix join leaves payload of the probe side where it is.
-    pub join_late: JoinLate,
     /// Bytes of probe rows that a worker holds back, to look them up in the order of a table; 0: none.
     pub join_stride: usize,
     /// How often the input of a build side is read.
@@ -76,6 +74,9 @@ pub struct Settings {
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
     pub max_temp_directory_size: u64,
+    /// Segments of 65,536 rows that one table of a join may have: row ids have room for 65,535 of them. For
+    /// tests.
+    pub most_segments: usize,
     /// Scans order conjuncts by what they are measured to do, and leave out join filters that bring nothing;
     /// off leaves them as the plan has them. For tests.
     pub adaptive: bool,
@@ -101,7 +102,6 @@ impl Default for Settings {
             aggregate_spill: Spilling::Auto,
             sort_spill: Spilling::Auto,
             join_partition_size: 1 << 20,
-            join_late: JoinLate::Auto,
             join_stride: 0,
             join_build: Readings::Auto,
             join_swap: Swapping::Auto,
@@ -109,6 +109,8 @@ impl Default for Settings {
             compaction: Compaction::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
+            // Rows of several workers and of a chunk more may still come.
+            most_segments: 60_000,
             adaptive: true,
         }
     }
@@ -214,20 +216,6 @@ pub enum Spilling {
 }
 
 named!(Spilling: Auto = "auto", All = "all", Deep = "deep");
-
-/// Whether a second pass leaves payload of the probe side where it is. The setting `join_late`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum JoinLate {
-    /// Where it pays.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-named!(JoinLate: Auto = "auto", On = "on", Off = "off");
 
 /// How often the input of a build side is read. The setting `join_build`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

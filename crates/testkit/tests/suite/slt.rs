@@ -39,7 +39,6 @@ configurations!(
     join_chained,
     join_cht,
     join_radix,
-    join_radix_late,
     join_ranked,
     join_spill,
     join_spill_deep,

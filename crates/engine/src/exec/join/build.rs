@@ -4,7 +4,7 @@
 
 use super::build_spec::BuildSpec;
 use super::limits::JoinLimit;
-use super::partitioned::{Partitioning, SplitRows};
+use super::partitioned::{Partitioning, SplitRows, no_ids};
 use super::swap::Way;
 use super::table::bytes_at_most;
 use super::two_pass::TwoPass;
@@ -16,7 +16,7 @@ use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
 use crate::memory::Reservation;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub(crate) struct BuildSink {
     pub built: BuiltSlot,
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<Kept>>>,
+    /// Segments of all workers' rows that are not by partition.
+    pub segments: Arc<AtomicUsize>,
     /// What the first reading has counted, if there was one.
     pub two_pass: Option<Arc<TwoPass>>,
     /// The partitions, if rows may be partitioned.
@@ -78,6 +80,7 @@ impl Sink for BuildSink {
             parts: self.parts.clone(),
             partitioning: self.partitioning.clone(),
             choice: self.choice.clone(),
+            segments: (self.segments.clone(), 0),
             spec: self.spec.clone(),
         }))
     }
@@ -221,6 +224,8 @@ struct Worker {
     parts: Arc<Mutex<Vec<Kept>>>,
     partitioning: Option<Arc<Partitioning>>,
     choice: Arc<Choice>,
+    /// Segments of all workers' rows, and own ones among them.
+    segments: (Arc<AtomicUsize>, usize),
     spec: BuildSpec,
 }
 
@@ -248,9 +253,22 @@ impl SinkWorker for Worker {
                         }
                     }
                 }
+                let (all, own) = (&self.segments.0, rows.segments());
+                if own > self.segments.1 {
+                    let more = own - std::mem::replace(&mut self.segments.1, own);
+                    if all.fetch_add(more, Ordering::Relaxed) + more
+                        > self.spec.context.settings.most_segments
+                    {
+                        is_over = true;
+                    }
+                }
             }
         }
-        if is_over { self.split() } else { Ok(Flow::Continue) }
+        match (is_over, &self.partitioning) {
+            (false, _) => Ok(Flow::Continue),
+            (true, Some(_)) => self.split(),
+            (true, None) => Err(with_way_out(no_ids(), &self.spec)),
+        }
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
@@ -275,6 +293,7 @@ impl Worker {
         else {
             return Ok(Flow::Continue);
         };
+        self.segments.0.fetch_sub(self.segments.1, Ordering::Relaxed);
         if let Kept::Split(rows) = &mut self.rows {
             rows.take_all(whole, memory)?;
         }

@@ -25,6 +25,8 @@
 //! that its rows are stored once, in their final places. If the build side does not fit into memory, or its
 //! table not into a cache, the join is [`partitioned`] and runs partition by partition.
 //!
+//! A key that arrives as codes of a dictionary is [looked up once for each entry](dictionary_probe).
+//!
 //! If a table is far larger than the caches, a setting makes workers look up probe rows in the order of their
 //! hashes ([`buffered_probe`]).
 //!
@@ -37,6 +39,7 @@ pub(crate) mod buffered_columns;
 pub(crate) mod buffered_probe;
 pub(crate) mod build;
 pub(crate) mod build_spec;
+pub(crate) mod dictionary_probe;
 pub(crate) mod limits;
 pub(crate) mod partitioned;
 pub(crate) mod probe;

@@ -4,6 +4,7 @@
 //! next candidates) until there are none → rows without a match. Pairs wait in `out` until they fill a chunk
 //! or the input chunk ends, since they refer to it.
 
+use super::dictionary_probe::{DictionaryProbe, EntryCounts};
 use super::table::{Cursor, Pairs, ProbeKeys};
 use super::unmatched::gather;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, ProbeOutput, Shape};
@@ -35,6 +36,8 @@ pub(crate) struct Probe {
     pub build_columns: Vec<usize>,
     /// Where the build side is.
     pub built: BuiltSlot,
+    /// What was looked up by the entries of dictionaries.
+    pub entry_counts: Arc<EntryCounts>,
     /// Settings.
     pub context: QueryContext,
 }
@@ -60,6 +63,10 @@ impl OperatorFactory for Probe {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         Ok(Box::new(self.block_worker()?))
     }
+
+    fn end(&self) {
+        self.entry_counts.note();
+    }
 }
 
 impl Probe {
@@ -74,10 +81,13 @@ impl Probe {
             machine: Machine::new(residual.program.clone()),
             composer: Composer::new(&residual.probe_columns, &residual.build_columns, &vectors),
         });
+        let by_entry = self.bounds.is_none() && self.null_equals_null.len() == 1;
         Ok(Worker {
             keys: self.keys.worker(),
             bounds: self.bounds.as_ref().map(Computed::worker),
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
+            dictionaries: by_entry
+                .then(|| DictionaryProbe::new(&self.entry_counts, self.context.settings.hash_collisions)),
             composer: Composer::new(&self.probe_columns, &self.build_columns, &vectors),
             residual,
             cursor: Cursor::default(),
@@ -110,6 +120,8 @@ pub(crate) struct Worker {
     keys: ComputedWorker,
     bounds: Option<ComputedWorker>,
     probe_keys: ProbeKeys,
+    /// Matches of the entries of dictionaries, if keys may be looked up by entry.
+    dictionaries: Option<DictionaryProbe>,
     residual: Option<ResidualWorker>,
     composer: Composer,
     cursor: Cursor,
@@ -192,12 +204,15 @@ impl Worker {
             let (bounds, positions) = bounds.compute(chunk)?;
             self.probe_keys.take_bounds(bounds, positions);
         }
-        built.table.first(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
+        let by_entry = self.first_by_entry(built)?;
+        if !by_entry {
+            built.table.first(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
+        }
         let mut unmatched = self.state.iter().filter(|&&state| state != MATCHED).count();
         while self.candidates.len() > 0 {
             self.hits.clear();
             self.hits.extend(&self.candidates);
-            if !built.table.is_exact(&self.cursor) {
+            if !by_entry && !built.table.is_exact(&self.cursor) {
                 self.compare(built);
             }
             self.collect();
@@ -213,7 +228,10 @@ impl Worker {
             {
                 return Ok(Flow::Stop);
             }
-            built.table.next(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
+            match &mut self.dictionaries {
+                Some(dictionaries) if by_entry => dictionaries.next(&mut self.candidates),
+                _ => built.table.next(&mut self.probe_keys, &mut self.candidates, &mut self.cursor),
+            }
             // Long chains and large cross products must be cancellable within a chunk.
             self.join.context.check()?;
         }
@@ -230,6 +248,14 @@ impl Worker {
             _ => {}
         }
         if self.join.shape.gives_pairs() { self.give(built, chunk, next, true) } else { Ok(Flow::Continue) }
+    }
+
+    /// Finds the first match of each row by the entries of the keys' dictionary. False if rows are to be
+    /// looked up one by one.
+    fn first_by_entry(&mut self, built: &Built) -> Result<bool> {
+        let Some(dictionaries) = &mut self.dictionaries else { return Ok(false) };
+        let (join, pairs) = (&self.join, &mut self.candidates);
+        dictionaries.first(built, &self.probe_keys, join.null_equals_null[0], &join.context, pairs)
     }
 
     /// Keeps the hits whose keys are equal.

@@ -28,49 +28,36 @@ pub(crate) const FEW_COUNTED_BYTES: f64 = 4194304.0;
 
 // ---- partitioned in memory --------------------------------------------------------------------------------
 
-/// Conditions on both sides for partitions in memory to pay off.
-pub(crate) struct Gates {
-    /// The least rows per key.
-    pub per_key: f64,
-    /// The least size of the build rows and their table, in partitions of full size.
-    pub large: usize,
-    /// The most bytes of a build row, and of a probe row.
-    pub narrow: (usize, usize),
-    /// Probe rows per build row: at least the first number, fewer than the second.
-    pub ratio: (f64, f64),
-    /// The least share of the probe rows that match.
-    pub matching: f64,
-}
-
-/// Gates for hardly repeated keys: a key and a number of four bytes each on the build side, a key and two
-/// numbers on the probe side. Measured.
-// PERF: 10 to 40 million build rows, ratios of 1 to 10: rows of 4 and 4 bytes take 0.79 to 0.90 of the time
-// of a concise hash table, those of 8 and 8 bytes 0.8 to 1.26, for three times the memory; more if all of
-// this memory is new to the process.
-pub(crate) const DISTINCT_KEYS: Gates =
-    Gates { per_key: 0.0, large: 128, narrow: (8, 12), ratio: (1.0, 10.0), matching: 0.5 };
-/// Gates for keys repeated so often that finding further matches is most of the work, since an unchained
-/// table yields them one at a time. Measured.
-// PERF: 1 and 4 million build rows of 16 bytes with 30 rows per key, half a probe row to four for each: 0.55
-// to 0.71 of the time of an unchained table; with 2 and 4 rows per key 0.91 to 1.18, for up to three times
-// the memory.
-pub(crate) const REPEATED_KEYS: Gates =
-    Gates { per_key: 8.0, large: 16, narrow: (16, 24), ratio: (0.25, 10.0), matching: 0.25 };
-/// Build rows that could be read twice, from which one probe row per build row makes partitions pay off;
-/// below, two are necessary. Rows; measured with the figures above.
-pub(crate) const RADIX_ROWS: usize = 24 << 20;
+/// The least size of the build rows and their table, in partitions of full size: for distinct keys, and for
+/// repeated ones, whose further matches cost a table without partitions an access each. Measured; 16 times
+/// the third-level cache with partitions of 1 MB, and half of it.
+// PERF: in cells by which the old gates were not found, distinct keys and rows of 8 to 24 bytes, partitions
+// that `auto` chooses take 1.0 to 1.45 of the time of a concise hash table with 6 million build rows, 0.95 to
+// 1.17 with 13, 0.95 with 22, 0.82 with 32; with 3 to 12 rows of a key, 2.5 and 6 million rows, 0.52 to 0.72
+// of the time of an unchained table.
+pub(crate) const LARGE: (usize, usize) = (512, 16);
+/// The most bytes of a build row, and of a probe row: a key and a payload of 16 and 24 bytes. Bandle et al.,
+/// Table 4: at most 32, better 16.
+pub(crate) const NARROW: (usize, usize) = (24, 32);
+/// How many times as many rows one side may have as the other. Bandle et al., Table 4.
+pub(crate) const MOST_TIMES: f64 = 10.0;
 /// The largest exponent of the probe keys' Zipf distribution: beyond it, one worker has too much of the work.
 /// Measured.
 // PERF: 10 million build and 40 million probe rows of 16 bytes: see `is_skewed` in `strategy/partitions.rs`.
 pub(crate) const MOST_SKEW: f64 = 1.35;
-/// Bytes of a probe row's payload from which a second pass may leave it in place. Bytes; measured: see
-/// `leaves_payload`.
-pub(crate) const WIDE_PAYLOAD: usize = 32;
-/// The largest share of the probe rows that may come out if their payload is left in place. Measured: see
-/// `leaves_payload`.
-pub(crate) const FEW_COME_OUT: f64 = 0.1;
+/// Bytes that a text counts as where rows must be narrow. Bytes; by size: more than such a row may have,
+/// since its own bytes may be copied, too.
+pub(crate) const TEXT_WIDTH: usize = NARROW.1 + 8;
 /// The share of the free memory that both sides of a radix join may take, as a divisor. Judgement.
 pub(crate) const RADIX_MEMORY_PART: usize = 4;
+
+// ---- keys in dictionaries ---------------------------------------------------------------------------------
+
+/// Dictionaries whose entries' matches a worker keeps. Dictionaries; judgement: a scan has one at a time, and
+/// rows of several scans may take turns.
+pub(crate) const KEPT_DICTIONARIES: usize = 4;
+/// The most matches of all entries of a dictionary that are kept. Row ids; by size: 512 KB.
+pub(crate) const MOST_ENTRY_MATCHES: usize = 128 << 10;
 
 // ---- partitioned in files ---------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::dictionary_probe::EntryCounts;
 use crate::exec::join::limits::JoinLimit;
 use crate::exec::join::partitioned::Partitioning;
 use crate::exec::join::partitioned::join_phase::{JoinPhase, PartitionSource};
@@ -43,8 +44,7 @@ use crate::plan::tree::ColumnSet;
 use crate::plan::{self, JoinKind, Node};
 use crate::settings::{FilterKind, Searching};
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
-use entasis_vector::{ColumnId, DataType, Error, Result};
-use std::collections::BTreeSet;
+use entasis_vector::{DataType, Error, Result};
 use std::sync::Arc;
 
 /// A join, one side of which is the build side.
@@ -94,8 +94,6 @@ struct Probing {
     bounds: Option<Computed>,
     /// Columns that are kept if its rows have to wait.
     kept: BufferedColumns,
-    /// Those of them that only the join's output reads.
-    payload: BTreeSet<ColumnId>,
     /// The table that the keys come from, if known.
     stored: Option<StoredKeys>,
 }
@@ -288,19 +286,11 @@ impl Builder<'_> {
         let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
         let other = other_way.zip(swap).filter(|_| may_swap);
         let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
-        let in_residual = with(&Needed::default(), &joined.residual);
-        let read_early = with(&in_residual, read_of_probe());
         let bounds = joined.searched(Side::Probe);
         let probing = Probing {
             keys: Computed::new(&probe_keys, &stream.columns)?,
             bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, &stream.columns)).transpose()?,
             kept: BufferedColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
-            payload: stream
-                .columns
-                .iter()
-                .map(|meta| meta.id)
-                .filter(|id| !read_early.contains(id))
-                .collect(),
             stored: StoredKeys::of(joined.input(Side::Probe), &probe_keys),
         };
         let stream = self.probe(&joined, kept, stream, probing)?;
@@ -363,6 +353,7 @@ impl Builder<'_> {
             limits,
             built: built.clone(),
             parts: Arc::default(),
+            segments: Arc::default(),
             partitioning: partitioning.clone(),
             choice: Arc::new(Choice::new(&metas, is_key, &context)),
             way,
@@ -434,6 +425,7 @@ impl Builder<'_> {
             probe_columns: probe_columns.clone(),
             build_columns: build_columns.clone(),
             built: built.clone(),
+            entry_counts: EntryCounts::new(recorder),
             context: self.context.clone(),
         };
         let nullable =
@@ -467,8 +459,7 @@ impl Builder<'_> {
         let ordered = stream.parts.iter().any(|part| part.ordered);
         let kept_probe = Arc::new(probing.kept);
         let late = partitioning.map(|partitioning| {
-            let is_payload = |meta: &ColumnMeta| probing.payload.contains(&meta.id);
-            partitioning.set_probe(&input, &kept_probe, &operator, is_payload, probing.stored);
+            partitioning.set_probe(&input, &kept_probe, probing.stored);
             let route = Route { partitioning: partitioning.clone(), keys: operator.keys.clone() };
             // Each partition has a table of its own, for a time.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
@@ -537,7 +528,6 @@ impl Builder<'_> {
             ),
             bounds: None,
             kept: BufferedColumns::new(&rows.columns, |_| true)?,
-            payload: BTreeSet::new(),
             stored: None,
         };
         let swapped = self.probe(joined, build, rows, probing)?.only_if(swap, true);

@@ -58,34 +58,6 @@ pub(crate) struct Stored {
     pub bytes: usize,
 }
 
-impl Stored {
-    /// All rows put together, without copying, and their reservation.
-    ///
-    /// # Errors
-    /// The rows as they were, if some are in the file, or if those in memory are not of this partition alone.
-    pub(crate) fn into_rows(
-        self,
-        columns: &[ColumnMeta],
-    ) -> std::result::Result<(Materialized, Reservation), Stored> {
-        let is_alone = |kept: &Kept| {
-            Arc::strong_count(&kept.rows) == 1 && kept.segments == (0..kept.rows.rows.segments())
-        };
-        let segments: usize = self.kept.iter().map(|kept| kept.segments.len()).sum();
-        if !self.extents.is_empty() || segments >= MOST_SEGMENTS || !self.kept.iter().all(is_alone) {
-            return Err(self);
-        }
-        let mut parts = self.kept.into_iter().filter_map(|kept| Arc::into_inner(kept.rows));
-        let Some(KeptRows { mut rows, mut memory }) = parts.next() else {
-            return Ok((Materialized::new(columns), Reservation::default()));
-        };
-        parts.for_each(|part| {
-            rows.absorb(part.rows);
-            memory.merge(part.memory);
-        });
-        Ok((rows, memory))
-    }
-}
-
 /// Some segments of rows in memory.
 #[derive(Debug, Clone)]
 struct Kept {
@@ -96,7 +68,7 @@ struct Kept {
 /// Rows in memory, of one partition or of several.
 struct KeptRows {
     rows: Materialized,
-    memory: Reservation,
+    _memory: Reservation,
 }
 
 impl std::fmt::Debug for KeptRows {
@@ -216,7 +188,7 @@ impl Store {
         of: impl IntoIterator<Item = (usize, Range<usize>)>,
     ) {
         self.kept.fetch_add(rows.bytes() as u64, Ordering::Relaxed);
-        let rows = Arc::new(KeptRows { rows, memory });
+        let rows = Arc::new(KeptRows { rows, _memory: memory });
         for (partition, segments) in of {
             let all = &rows.rows;
             let count: usize = segments.clone().map(|segment| all.segment_rows(segment)).sum();

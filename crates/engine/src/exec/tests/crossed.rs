@@ -156,7 +156,6 @@ impl Case {
                 join_spill,
                 // Partitions are small enough for one pass, or never are.
                 join_partition_size: one_of(&[1 << 20, 1], chance),
-                join_late: one_of(&JoinLate::NAMES, chance).0,
                 // A buffer for each chunk, for all rows, or none.
                 join_stride: one_of(&[1, 1 << 20, 0], chance),
                 join_build: one_of(&[Readings::Twice, Readings::Once], chance),
@@ -181,7 +180,6 @@ impl Case {
             ("join_table", s.join_table.to_string()),
             ("join_spill", s.join_spill.to_string()),
             ("join_filter", s.join_filter.to_string()),
-            ("join_late", s.join_late.to_string()),
             ("join_partition_size", s.join_partition_size.to_string()),
             ("keys", self.keys.len().to_string()),
             ("type", first(|key| key.ty.to_string())),

@@ -33,17 +33,16 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // Probe payload stays in the first pass while keys are split twice, whether partitions are then in memory
-    // or in files.
-    let apart = [JoinSpill::Auto, JoinSpill::Deep].into_iter().enumerate().flat_map(|(i, join_spill)| {
-        contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
-            let settings = Arc::make_mut(&mut context.settings);
-            (settings.join_late, settings.join_partition_size) = (JoinLate::On, 1);
-            settings.join_spill = join_spill;
-            settings.join_table = [TableKind::Radix, TableKind::BloomRadix][i % 2];
-            context
-        })
-    });
+    // Rows are split twice, whether partitions are then in memory or in files.
+    let twice_split =
+        [JoinSpill::Auto, JoinSpill::Deep].into_iter().enumerate().flat_map(|(i, join_spill)| {
+            contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
+                let settings = Arc::make_mut(&mut context.settings);
+                (settings.join_partition_size, settings.join_spill) = (1, join_spill);
+                settings.join_table = [TableKind::Radix, TableKind::BloomRadix][i % 2];
+                context
+            })
+        });
     // Buffered probe rows: a chunk, some, or all.
     let held_back = [1, 1 << 14, usize::MAX].into_iter().enumerate().flat_map(|(i, bytes)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
@@ -87,7 +86,7 @@ fn join_contexts() -> Vec<QueryContext> {
         .chain(forced)
         .chain(spilled)
         .chain(both)
-        .chain(apart)
+        .chain(twice_split)
         .chain(held_back)
         .chain(twice);
     all.chain(filter_contexts()).collect()

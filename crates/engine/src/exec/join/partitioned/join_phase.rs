@@ -5,7 +5,6 @@
 //! row, unless no more rows are wanted or another worker has failed. Workers wait for each other's memory: a
 //! partition is split again, or taken in blocks, only if it does not fit alone.
 
-use super::late_payload::{Fetch, IdReader, LatePayload, Payload};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
 use super::{Partitioning, ProbeSide};
@@ -167,18 +166,14 @@ impl Turns {
 struct Piece<'a> {
     build: (&'a Store, Stored),
     probe: (&'a Store, Stored),
-    /// The payload that probe rows refer to by ids, and its columns.
-    payload: Option<(&'a Payload, &'a LatePayload)>,
     depth: u32,
     /// The partition must not be split again.
     is_last: bool,
 }
 
-/// Reads probe rows as chunks with all columns of the probe side. Columns that are not read are NULL; payload
-/// that was left behind is represented by ids.
+/// Reads probe rows as chunks with all columns of the probe side. Columns that are not read are NULL.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
-    apart: Option<&'a LatePayload>,
     kept: Arc<BufferedColumns>,
     stored: Chunk,
 }
@@ -186,8 +181,7 @@ struct ProbeReader<'a> {
 impl<'a> Piece<'a> {
     fn probe_reader(&self, side: &ProbeSide) -> ProbeReader<'a> {
         let (store, stored) = &self.probe;
-        let apart = self.payload.map(|(_, apart)| apart);
-        ProbeReader { reader: store.reader(stored), apart, kept: side.kept.clone(), stored: Chunk::new() }
+        ProbeReader { reader: store.reader(stored), kept: side.kept.clone(), stored: Chunk::new() }
     }
 }
 
@@ -198,11 +192,8 @@ impl ProbeReader<'_> {
         if !self.reader.next(&mut self.stored)? {
             return Ok(false);
         }
-        let (rows, columns) = (self.stored.len(), self.stored.columns());
-        match self.apart {
-            None => self.kept.fill(chunk, rows, columns.iter().map(|column| &column.vector)),
-            Some(apart) => self.kept.fill(chunk, rows, apart.from.iter().map(|&from| &columns[from].vector)),
-        }
+        let columns = self.stored.columns().iter().map(|column| &column.vector);
+        self.kept.fill(chunk, self.stored.len(), columns);
         Ok(true)
     }
 }
@@ -221,7 +212,6 @@ impl Operator for Worker {
         let mut piece = Piece {
             build: (build, build.take(partition)),
             probe: (probe, probe.take(partition)),
-            payload: None,
             depth: 0,
             is_last: build.partitions() == 1,
         };
@@ -246,7 +236,7 @@ impl Worker {
         let parts = partitioning.second_pass(build, probe);
         if parts > 1 && piece.depth == 0 && !piece.is_last {
             partitioning.statistics.note_second_pass(parts);
-            return self.split_for_cache(piece, parts, next);
+            return self.split(piece, (parts, Medium::Memory), next);
         }
         // Rows that are appended chunk by chunk have spare room.
         let fits = !partitioning.policy.is_overfull(build.rows);
@@ -261,8 +251,7 @@ impl Worker {
         if is_last {
             return self.join_blocks(piece, next);
         }
-        let mut reader = piece.probe_reader(partitioning.probe());
-        self.split(piece, &mut |chunk| reader.next(chunk), (PARTITIONS, Medium::File), next)
+        self.split(piece, (PARTITIONS, Medium::File), next)
     }
 
     /// Joins a partition with all build rows in memory at once.
@@ -281,12 +270,10 @@ impl Worker {
         let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
         let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
         let mut reader = piece.probe_reader(self.late.partitioning.probe());
-        let mut out = Fetch::new(piece.payload, next);
         while reader.next(&mut chunk)? {
             self.states.clear();
             self.states.resize(chunk.len(), 0);
-            if out.is_over() || worker.push_block(&mut chunk, &mut self.states, true, &mut out)? == Flow::Stop
-            {
+            if next.is_over() || worker.push_block(&mut chunk, &mut self.states, true, next)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -326,7 +313,6 @@ impl Worker {
             let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
             let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
             let mut probe_reader = piece.probe_reader(partitioning.probe());
-            let mut out = Fetch::new(piece.payload, next);
             while probe_reader.next(&mut chunk)? {
                 let states = match &mut kept {
                     Some(states) => states.take(chunk.len())?,
@@ -336,7 +322,7 @@ impl Worker {
                         &mut self.states[..]
                     }
                 };
-                if out.is_over() || worker.push_block(&mut chunk, states, is_last, &mut out)? == Flow::Stop {
+                if next.is_over() || worker.push_block(&mut chunk, states, is_last, next)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
@@ -381,42 +367,11 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Splits a partition of the first pass into `parts` partitions in memory, and joins these. Payload is
-    /// left behind if that pays off.
-    fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
-        let partitioning = self.late.partitioning.clone();
-        let side = partitioning.probe();
-        let to = (parts, Medium::Memory);
-        let mut payload = None;
-        if let Some(apart) = partitioning.apart() {
-            let stored = std::mem::take(&mut piece.probe.1);
-            match stored.into_rows(piece.probe.0.columns()) {
-                Ok((rows, memory)) => payload = Some((Payload { rows, _memory: memory }, apart)),
-                Err(stored) => piece.probe.1 = stored,
-            }
-        }
-        let Some((payload, apart)) = &payload else {
-            let mut reader = piece.probe_reader(side);
-            return self.split(piece, &mut |chunk| reader.next(chunk), to, next);
-        };
-        partitioning.statistics.note_late_payload();
-        let narrow = Store::new(&apart.columns, 1, Medium::Memory, &partitioning.context);
-        let piece = Piece {
-            build: (piece.build.0, std::mem::take(&mut piece.build.1)),
-            probe: (&narrow, Stored::default()),
-            payload: Some((payload, apart)),
-            ..*piece
-        };
-        let mut reader = IdReader::new(payload, apart, &side.kept, partitioning.context.settings.chunk_rows);
-        self.split(&piece, &mut |chunk| Ok(reader.next(chunk)), to, next)
-    }
-
-    /// Splits a partition, whose probe rows come from `probe_rows`, into `parts` by other bits, and joins
-    /// these. They stay in `medium` unless memory is short.
+    /// Splits a partition into `parts` by other bits, and joins these. They stay in `medium` unless memory is
+    /// short.
     fn split(
         &mut self,
         piece: &Piece<'_>,
-        probe_rows: &mut dyn FnMut(&mut Chunk) -> Result<bool>,
         (parts, medium): (usize, Medium),
         next: &mut dyn Push,
     ) -> Result<Flow> {
@@ -433,11 +388,12 @@ impl Worker {
         let to = piece.build.0.like(parts, medium);
         let build = self.split_side(to, &mut rows, &columns, (&keys, spec.keeps_unmatchable()), depth)?;
         let all = !spec.shape.drops_unmatched_probe_rows();
-        let places = piece.payload.map_or(&partitioning.probe().kept.places, |(_, apart)| &apart.places);
-        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && probe_rows(chunk)?);
+        let side = partitioning.probe();
+        let mut reader = piece.probe_reader(side);
+        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let keys = &self.late.probe.keys;
         let to = piece.probe.0.like(parts, medium);
-        let probe = self.split_side(to, &mut rows, places, (keys, all), depth)?;
+        let probe = self.split_side(to, &mut rows, &side.kept.places, (keys, all), depth)?;
         let mut flow = Flow::Continue;
         for partition in 0..parts {
             let own = build.take(partition);
@@ -445,7 +401,6 @@ impl Worker {
             let mut part = Piece {
                 build: (&build, own),
                 probe: (&probe, probe.take(partition)),
-                payload: piece.payload,
                 depth,
                 is_last: is_large || depth == DEEPEST,
             };
@@ -472,7 +427,10 @@ impl Worker {
         let marks = marks(to.partitions(), true);
         let room = match to.medium() {
             Medium::File => partitioning.probe_room(),
-            Medium::Memory => Room { most: usize::MAX, left: 0, least: 0 },
+            Medium::Memory => {
+                let segments = partitioning.context.settings.most_segments;
+                Room { most: usize::MAX, left: 0, least: 0, segments }
+            }
         };
         let mut split = Split::new(&to, &marks, depth, room, &partitioning.context.memory);
         let (mut keys, mut found) = (keys.worker(), partitioning.spec.keys());

@@ -57,7 +57,6 @@
 //! Not here: writing and reading at the same time.
 
 pub(crate) mod join_phase;
-mod late_payload;
 mod policy;
 pub(crate) mod route;
 pub(crate) mod skew;
@@ -69,7 +68,6 @@ mod tests;
 
 use super::BuildTail;
 use super::buffered_columns::BufferedColumns;
-use super::probe::Probe;
 use super::table::{BuildStats, ProbeKeys};
 use crate::context::QueryContext;
 use crate::exec::join::build_spec::BuildSpec;
@@ -84,9 +82,9 @@ use crate::settings::{FilterKind, TableKind};
 use crate::sync::{AtomicBool, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
-use late_payload::LatePayload;
 use policy::SpillPolicy;
 use skew::StoredKeys;
+pub(crate) use split::no_ids;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use statistics::PartitionStatistics;
 use std::sync::Arc;
@@ -113,9 +111,6 @@ pub(crate) struct Partitioning {
     /// The keys of split build rows, if a filter is wanted.
     seen: Option<Arc<Seen>>,
     turns: join_phase::Turns,
-    /// The share of the kept probe rows that is expected to come out of the join; set if all build rows are
-    /// in memory.
-    comes_out: OnceLock<f64>,
     statistics: PartitionStatistics,
     recorder: Arc<Recorder>,
     context: QueryContext,
@@ -171,7 +166,6 @@ impl Partitioning {
             has_null_keys: AtomicBool::new(false),
             seen,
             turns: join_phase::Turns::default(),
-            comes_out: OnceLock::new(),
             statistics: PartitionStatistics::default(),
             recorder: recorder.clone(),
             context: context.clone(),
@@ -179,20 +173,16 @@ impl Partitioning {
     }
 
     /// Sets the columns of the probe side's chunks, and which of them are kept; the others need not have been
-    /// filled. `is_payload` is true of columns that are read only after the probe; `stored` is the table that
-    /// the keys come from.
+    /// filled. `stored` is the table that the keys come from.
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
         kept: &Arc<BufferedColumns>,
-        probe: &Probe,
-        is_payload: impl Fn(&ColumnMeta) -> bool,
         stored: Option<StoredKeys>,
     ) {
         let store =
             Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
-        let apart = LatePayload::new(columns, kept, probe, is_payload);
-        let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart, stored });
+        let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), stored });
     }
 
     fn probe(&self) -> &ProbeSide {
@@ -251,7 +241,7 @@ impl Partitioning {
     pub(crate) fn may_pay(&self, rows: usize, free: usize) -> bool {
         let width: usize = self.build.columns().iter().map(|meta| meta.physical.width()).sum();
         let sides = self.sides((rows, rows * width), free);
-        sides.is_some_and(|sides| partitions::pays_beside_two_readings(&sides, self.context.settings.threads))
+        sides.is_some_and(|sides| partitions::pays_beside_two_readings(&sides))
     }
 
     /// The numbers of both sides, with this many build rows and bytes; `None` if the join must not be
@@ -314,7 +304,12 @@ impl Partitioning {
 
     /// One worker's build rows, by partition.
     pub(crate) fn build_rows(self: &Arc<Partitioning>) -> SplitRows {
-        let room = Room { most: usize::MAX, left: self.policy.left(), least: self.policy.least() };
+        let room = Room {
+            most: usize::MAX,
+            left: self.policy.left(),
+            least: self.policy.least(),
+            segments: self.context.settings.most_segments,
+        };
         let split =
             Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
         SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
@@ -345,7 +340,8 @@ impl Partitioning {
             let sizes: Vec<(usize, usize)> = (0..count).map(size).collect();
             let rows: usize = sizes.iter().map(|(_, rows)| rows).sum();
             let largest = (0..count).max_by_key(|&p| sizes[p]).expect("there is a partition");
-            if rows == 0 || self.table_bytes(rows) + self.policy.left() / 2 <= self.context.memory.free() {
+            let has_memory = self.table_bytes(rows) + self.policy.left() / 2 <= self.context.memory.free();
+            if rows == 0 || has_memory && rows <= self.policy.most_rows() {
                 break;
             }
             tasks.check()?;
@@ -455,10 +451,8 @@ impl Partitioning {
             bloom.want();
             if let Some((_, reason)) = bloom.fill(&input, None, FilterKind::Bloom, memory, 0)? {
                 self.recorder.note(format!("{reason}, tested before probe rows are partitioned"));
-                is_tested = true;
             }
         }
-        let _ = self.comes_out.set(self.share_that_comes_out(rows.rows(), is_tested));
         Ok(())
     }
 
@@ -543,20 +537,13 @@ impl Partitioning {
         let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
         let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
         let [split, made] = self.statistics.second_pass();
-        let mut passes = match split {
+        let passes = match split {
             0 => "1 pass".to_string(),
             _ => format!(
                 "2 passes: {split} partitions were split into {made}, join_partition_size = {} bytes",
                 self.context.settings.join_partition_size
             ),
         };
-        let apart = self.statistics.late_payload();
-        if let Some(late) = self.probe.get().and_then(|probe| probe.apart.as_ref()).filter(|_| apart > 0) {
-            passes += &format!(
-                ", probe payload of {} bytes per row materialized late in {apart} of them",
-                late.bytes
-            );
-        }
         let (count, why) = (self.marks.len(), self.radix.get().map_or("", String::as_str));
         format!(
             "radix join, {why}: {late} of {count} partitions have build rows, {passes}; {build:.1} MB of build rows and {probe:.1} MB of probe rows in memory"
@@ -568,8 +555,6 @@ impl Partitioning {
 struct ProbeSide {
     store: Arc<Store>,
     kept: Arc<BufferedColumns>,
-    /// The payload; absent if the rows have none.
-    apart: Option<LatePayload>,
     /// The table that their keys come from, if any.
     stored: Option<StoredKeys>,
 }

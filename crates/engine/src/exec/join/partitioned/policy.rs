@@ -3,6 +3,7 @@
 
 use crate::context::QueryContext;
 use crate::exec::join::strategy::files;
+use crate::exec::materialized::SEGMENT_ROWS;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::JoinSpill;
 use crate::sync::OnceLock;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 /// See the module.
 pub(super) struct SpillPolicy {
     setting: JoinSpill,
+    /// The most rows of a table.
+    most_rows: usize,
     /// Bytes left to others.
     left: OnceLock<usize>,
     memory: Arc<MemoryBudget>,
@@ -20,7 +23,8 @@ impl SpillPolicy {
     /// The policy of a statement's settings. Partitions are never written unless `may_write`.
     pub(super) fn new(may_write: bool, context: &QueryContext) -> SpillPolicy {
         let setting = if may_write { context.settings.join_spill } else { JoinSpill::Auto };
-        SpillPolicy { setting, left: OnceLock::new(), memory: context.memory.clone() }
+        let most_rows = context.settings.most_segments.saturating_mul(SEGMENT_ROWS);
+        SpillPolicy { setting, most_rows, left: OnceLock::new(), memory: context.memory.clone() }
     }
 
     /// Measures the free memory and sets a share of it aside for others. Must be called before the first row
@@ -54,14 +58,19 @@ impl SpillPolicy {
         files::wants(self.setting, partition, count)
     }
 
-    /// True if the setting treats memory as full with this many build rows.
-    pub(super) fn is_full(&self, rows: usize) -> bool {
-        files::is_full(self.setting, rows)
+    /// The most build rows of a table: row ids have room for as many.
+    pub(super) fn most_rows(&self) -> usize {
+        self.most_rows
     }
 
-    /// True if the setting treats this many build rows as too many for memory.
+    /// True if a block should get no more than this many build rows, because of the setting or of row ids.
+    pub(super) fn is_full(&self, rows: usize) -> bool {
+        rows >= self.most_rows || files::is_full(self.setting, rows)
+    }
+
+    /// True if this many build rows are too many for a table, because of the setting or of row ids.
     pub(super) fn is_overfull(&self, rows: usize) -> bool {
-        files::is_overfull(self.setting, rows)
+        rows > self.most_rows || files::is_overfull(self.setting, rows)
     }
 
     /// Why partitions are written.

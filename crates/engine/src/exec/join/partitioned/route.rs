@@ -58,7 +58,10 @@ impl Partitioning {
     /// The memory that a worker's probe rows may have before they are written, as the rows arrive.
     fn route_room(&self) -> Room {
         match self.is_radix() {
-            true => Room { most: usize::MAX, left: self.policy.left() / 2, least: self.policy.least() },
+            true => {
+                let (left, least) = (self.policy.left() / 2, self.policy.least());
+                Room { most: usize::MAX, left, least, segments: self.context.settings.most_segments }
+            }
             false => self.probe_room(),
         }
     }
@@ -66,7 +69,7 @@ impl Partitioning {
     /// The memory that a worker's probe rows may have on their way to a file.
     pub(super) fn probe_room(&self) -> Room {
         let each = self.context.memory.free() / (PROBE_PART * self.context.settings.threads.max(1));
-        Room { most: each.min(MOST_PROBE), left: 0, least: 0 }
+        Room { most: each.min(MOST_PROBE), left: 0, least: 0, segments: usize::MAX }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::exec::spill::store::{Medium, Store};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
-use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
 
 /// The number of partitions of rows with keys.
@@ -50,6 +50,8 @@ pub(crate) struct Room {
     pub left: usize,
     /// Bytes that the rows may have whatever is left to others, so that pieces of a file are large.
     pub least: usize,
+    /// The most segments of a partition's rows.
+    pub segments: usize,
 }
 
 /// One worker's rows. See the module.
@@ -67,6 +69,11 @@ pub(crate) struct Split {
     /// Collects the keys.
     seen: Option<Arc<Seen>>,
     spread: Scatter<PLACES>,
+}
+
+/// The error of more rows than row ids are for.
+pub(crate) fn no_ids() -> Error {
+    Error::resource("a join keeps more rows than it has numbers for, 3.9 thousand million")
 }
 
 /// Which rows of a chunk [`Split::take`] takes.
@@ -205,7 +212,10 @@ impl Split {
             return Ok(());
         }
         if !self.store.may_write() {
-            return self.memory.resize(self.bytes + self.beside);
+            return match self.has_ids() {
+                true => self.memory.resize(self.bytes + self.beside),
+                false => Err(no_ids()),
+            };
         }
         while !self.is_within() {
             let Some(partition) = self.victim() else {
@@ -221,8 +231,14 @@ impl Split {
 
     fn is_within(&mut self) -> bool {
         self.bytes <= self.room.most
+            && self.has_ids()
             && self.memory.resize(self.bytes + self.beside).is_ok()
             && (self.bytes <= self.room.least || self.memory.free() >= self.room.left)
+    }
+
+    /// True if each partition has few enough rows for row ids.
+    fn has_ids(&self) -> bool {
+        self.parts.iter().all(|part| part.segments() <= self.room.segments)
     }
 
     /// The partition to write next: the largest of those that are written anyway, if it is large enough;
@@ -394,7 +410,7 @@ mod tests {
             let store = Store::new(&metas, partitions, Medium::Memory, &context);
             let marks = marks(partitions, false);
             (0..partitions).step_by(3).for_each(|p| marks[p].store(true, Ordering::Relaxed));
-            let room = Room { most: usize::MAX, left: 0, least: 0 };
+            let room = Room { most: usize::MAX, left: 0, least: 0, segments: usize::MAX };
             let mut split = Split::new(&store, &marks, 1, room, &context.memory);
             let mut expected: Vec<Vec<Vec<Value>>> = vec![Vec::new(); partitions];
             for turn in 0..9 {
@@ -464,7 +480,7 @@ mod tests {
         let metas = [column_of(DataType::Int64)];
         let store = Store::new(&metas, PARTITIONS, Medium::File, &context);
         let marks = marks(PARTITIONS, false);
-        let room = Room { most: usize::MAX, left: 1 << 17, least: 0 };
+        let room = Room { most: usize::MAX, left: 1 << 17, least: 0, segments: usize::MAX };
         let mut split = Split::new(&store, &marks, 0, room, &context.memory);
         let rows: Vec<Vec<Value>> = (0..2000).map(|i| vec![Value::Integer(i)]).collect();
         let chunk = chunk_of(&metas, &rows, &mut Chance(7));

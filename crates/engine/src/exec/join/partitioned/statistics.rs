@@ -10,8 +10,6 @@ pub(super) struct PartitionStatistics {
     blocks: AtomicUsize,
     /// Partitions that were split for a cache, and how many resulted.
     second: [AtomicUsize; 2],
-    /// Partitions among these whose payload was left behind.
-    late_payload: AtomicUsize,
     /// Bytes written to and read from files that are gone.
     again: [AtomicU64; 2],
 }
@@ -31,11 +29,6 @@ impl PartitionStatistics {
     pub(super) fn note_second_pass(&self, parts: usize) {
         self.second[0].fetch_add(1, Ordering::Relaxed);
         self.second[1].fetch_add(parts, Ordering::Relaxed);
-    }
-
-    /// Records that the payload of a partition's probe rows is left behind.
-    pub(super) fn note_late_payload(&self) {
-        self.late_payload.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records the traffic of files that are about to go.
@@ -58,11 +51,6 @@ impl PartitionStatistics {
     /// Partitions that were split for a cache, and how many resulted.
     pub(super) fn second_pass(&self) -> [usize; 2] {
         self.second.each_ref().map(|partitions| partitions.load(Ordering::Relaxed))
-    }
-
-    /// Partitions whose payload was left behind.
-    pub(super) fn late_payload(&self) -> usize {
-        self.late_payload.load(Ordering::Relaxed)
     }
 
     /// Bytes written to and read from files that are gone.

@@ -2,14 +2,14 @@
 //!
 //! Splitting both sides costs every row a copy or two; it saves accesses to memory that no cache holds. So it
 //! pays off if there are many of these (the table goes by hash and is far larger than the caches, or keys
-//! have several rows) and the copies are small: narrow rows, few probe rows per build row, most of which
-//! match. These are the conditions of Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD
-//! 2021, table 4; the figures are from measurements (`docs/design/joins-measured.md`).
+//! have several rows) and the copies are small: narrow rows, few probe rows per build row. This is the rule
+//! of Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, Table 4, with one
+//! addition: where keys are repeated, smaller build sides suffice. Which rows match is left to join filters,
+//! as there (decision 55).
 
 use crate::exec::join::table::Repetition;
 use crate::exec::join::tuning::{
-    DISTINCT_KEYS, DISTINCT_PER_KEY, FEW_COME_OUT, Gates, MOST_SKEW, RADIX_MEMORY_PART, RADIX_ROWS,
-    REPEATED_KEYS, WIDE_PAYLOAD,
+    DISTINCT_PER_KEY, LARGE, MOST_SKEW, MOST_TIMES, NARROW, RADIX_MEMORY_PART, TEXT_WIDTH,
 };
 use entasis_vector::PhysicalType;
 use std::fmt;
@@ -17,18 +17,9 @@ use std::fmt;
 /// Bytes of a value that is copied. Text counts as wide, however short: its bytes may have to be copied too.
 pub(crate) fn width(physical: PhysicalType) -> usize {
     match physical {
-        PhysicalType::Str => WIDE_PAYLOAD,
+        PhysicalType::Str => TEXT_WIDTH,
         other => other.width(),
     }
-}
-
-/// True if `bytes` of payload per row should stay where the first pass has put them, given the share of rows
-/// expected to come out of the join.
-// PERF: with 20 million rows of which 5 % come out, 64 bytes take 0.81 s instead of 1.00, 32 bytes 0.60
-// instead of 0.69; with 25 %, the times are equal; with all, they are a sixth longer: gathering a row costs
-// more than copying it twice in order.
-pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
-    bytes >= WIDE_PAYLOAD && comes_out <= FEW_COME_OUT
 }
 
 /// True if the probe keys are too skewed for `workers`: their Zipf exponent, and `most`, the share of the
@@ -55,24 +46,24 @@ pub(crate) struct Sides {
     pub free: usize,
 }
 
-impl Gates {
-    fn are_passed(&self, sides: &Sides) -> bool {
-        let (rows, width, bytes) = sides.build;
-        let (probe_rows, probe_width) = sides.probe;
-        let ratio = probe_rows / rows.max(1) as f64;
+impl Sides {
+    /// True if the sides are such that partitions pay off for keys that are repeated, or that are not.
+    fn suit(&self, is_repeated: bool) -> bool {
+        let (rows, width, bytes) = self.build;
+        let (probe_rows, probe_width) = self.probe;
+        let rows_times = (probe_rows / rows.max(1) as f64).max(rows as f64 / probe_rows);
         let copied = (rows * width) as f64 + probe_rows * probe_width as f64;
-        bytes / self.large >= sides.partition
-            && width <= self.narrow.0
-            && probe_width <= self.narrow.1
-            && (self.ratio.0..self.ratio.1).contains(&ratio)
-            && sides.matching >= self.matching
-            && copied <= (sides.free / RADIX_MEMORY_PART) as f64
+        bytes / if is_repeated { LARGE.1 } else { LARGE.0 } >= self.partition
+            && width <= NARROW.0
+            && probe_width <= NARROW.1
+            && rows_times < MOST_TIMES
+            && copied <= (self.free / RADIX_MEMORY_PART) as f64
     }
 }
 
 /// True if partitions pay off for some keys, so that the keys are worth a look.
 pub(crate) fn may_pay(sides: &Sides) -> bool {
-    DISTINCT_KEYS.are_passed(sides) || REPEATED_KEYS.are_passed(sides)
+    sides.suit(true)
 }
 
 /// Why a join is partitioned in memory: the sizes of its sides, and how often build keys are repeated.
@@ -102,25 +93,15 @@ impl fmt::Display for PartitionReason {
 /// Why a join with these build keys is partitioned; `None` if it is not.
 pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<PartitionReason> {
     let is_repeated = keys.per_key > DISTINCT_PER_KEY;
-    let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
-    if keys.per_key < gates.per_key
-        || !gates.are_passed(sides)
-        || is_repeated && keys.most > worker_share(workers)
-    {
+    if !sides.suit(is_repeated) || is_repeated && keys.most > worker_share(workers) {
         return None;
     }
     Some(PartitionReason { sides: *sides, per_key: is_repeated.then_some(keys.per_key) })
 }
 
 /// True if partitions in memory pay off for distinct build keys that could be read twice instead.
-// PERF: keys of 4 and 8 bytes far from each other, 8 and 16 million rows and as many probe rows take 0.93 to
-// 1.2 of the time of a concise hash table in two passes, 32 and 64 million 0.76 and 0.92; with twice as many
-// probe rows 0.84 to 0.93, with four times as many 0.78 to 0.99. They need three times the memory.
-pub(crate) fn pays_beside_two_readings(sides: &Sides, workers: usize) -> bool {
-    let rows = sides.build.0;
-    let least = if rows >= RADIX_ROWS { 1.0 } else { 2.0 };
-    let distinct = Repetition { per_key: 1.0, most: 0.0 };
-    sides.probe.0 >= least * rows as f64 && reason(sides, distinct, workers).is_some()
+pub(crate) fn pays_beside_two_readings(sides: &Sides) -> bool {
+    sides.suit(false)
 }
 
 /// The share of the rows that falls to one worker.
@@ -133,13 +114,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_payload_of_rows_of_which_few_come_out_stays_behind() {
-        assert!(leaves_payload(32, 0.05));
-        assert!(!leaves_payload(16, 0.05));
-        assert!(!leaves_payload(64, 0.25));
-    }
-
-    #[test]
     fn skew_is_the_exponent_or_one_key_that_has_more_than_a_workers_share() {
         assert!(!is_skewed(1.0, 0.06, 16));
         assert!(is_skewed(1.0, 0.07, 16));
@@ -147,90 +121,56 @@ mod tests {
         assert!(!is_skewed(0.0, 1.0, 0));
     }
 
+    /// 10 M build rows with 40 M probe rows, which partitions suit.
+    const GOOD: Sides = Sides {
+        build: (10_000_000, 16, 800 << 20),
+        probe: (40e6, 24),
+        partition: 1 << 20,
+        free: 16 << 30,
+        matching: 1.0,
+    };
+    const DISTINCT: Repetition = Repetition { per_key: 1.0, most: 0.001 };
+    const REPEATED: Repetition = Repetition { per_key: 3.0, most: 0.4 };
+
     #[test]
     fn each_condition_decides() {
-        let good = Sides {
-            build: (10_000_000, 8, 400 << 20),
-            probe: (40e6, 8),
-            matching: 1.0,
-            partition: 1 << 20,
-            free: 16 << 30,
-        };
-        let distinct = Repetition { per_key: 1.0, most: 0.001 };
-        let reason = |sides: &Sides| reason(sides, distinct, 2);
-        assert!(
-            reason(&good)
-                .unwrap()
-                .to_string()
-                .starts_with("10000000 build rows of 8 bytes, 419430400 bytes with a hash table; ")
-        );
-        assert!(reason(&Sides { probe: (40e6, 12), ..good }).is_some());
-        for bad in [
-            Sides { build: (10_000_000, 8, 100 << 20), ..good },
-            Sides { build: (10_000_000, 16, 400 << 20), ..good },
-            Sides { probe: (40e6, 16), ..good },
-            Sides { probe: (9e6, 8), ..good },
-            Sides { probe: (101e6, 8), ..good },
-            Sides { matching: 0.3, ..good },
-            Sides { partition: 4 << 20, ..good },
-            Sides { free: 1 << 30, ..good },
+        let begins = |keys, text: &str| reason(&GOOD, keys, 2).unwrap().to_string().starts_with(text);
+        assert!(begins(DISTINCT, "10000000 build rows of 16 bytes, 838860800 bytes with a hash table; "));
+        assert!(begins(REPEATED, "10000000 build rows of 16 bytes, 3.0 per key, 838860800 bytes with"));
+        for good in [
+            Sides { build: (10_000_000, 24, 512 << 20), ..GOOD },
+            Sides { probe: (40e6, 32), ..GOOD },
+            Sides { probe: (1.1e6, 24), ..GOOD },
+            Sides { probe: (99e6, 24), ..GOOD },
+            Sides { matching: 0.1, ..GOOD },
         ] {
-            assert!(reason(&bad).is_none(), "{bad:?}");
+            for keys in [DISTINCT, REPEATED] {
+                assert!(reason(&good, keys, 2).is_some(), "{good:?}");
+            }
+            assert!(may_pay(&good) && pays_beside_two_readings(&good));
+        }
+        for bad in [
+            Sides { build: (10_000_000, 16, 15 << 20), ..GOOD },
+            Sides { build: (10_000_000, 32, 800 << 20), ..GOOD },
+            Sides { probe: (40e6, 36), ..GOOD },
+            Sides { probe: (100e6, 24), ..GOOD },
+            Sides { probe: (1e6, 24), ..GOOD },
+            Sides { probe: (0.0, 24), ..GOOD },
+            Sides { partition: 60 << 20, ..GOOD },
+            Sides { free: 1 << 30, ..GOOD },
+        ] {
+            for keys in [DISTINCT, REPEATED] {
+                assert!(reason(&bad, keys, 2).is_none(), "{bad:?}");
+            }
+            assert!(!may_pay(&bad) && !pays_beside_two_readings(&bad), "{bad:?}");
         }
     }
 
     #[test]
-    fn what_could_be_read_twice_asks_for_more_probe_rows_unless_it_is_very_large() {
-        let pays = |rows: usize, probes: f64| {
-            let sides = Sides {
-                build: (rows, 8, rows * 18),
-                probe: (probes * rows as f64, 8),
-                matching: 1.0,
-                partition: 1 << 20,
-                free: 16 << 30,
-            };
-            pays_beside_two_readings(&sides, 2)
-        };
-        assert_eq!(
-            [1.0, 1.9, 2.0, 9.0, 11.0].map(|probes| pays(10_000_000, probes)),
-            [false, false, true, true, false]
-        );
-        assert_eq!([0.9, 1.0, 2.0].map(|probes| pays(30_000_000, probes)), [false, true, true]);
-        assert!(pays(RADIX_ROWS, 1.0) && !pays(RADIX_ROWS - 1, 1.0));
-        // The other gates still hold: a small build side does not profit from partitions.
-        assert!(!pays(1_000_000, 4.0));
-    }
-
-    #[test]
-    fn each_condition_decides_where_keys_are_repeated() {
-        let good = Sides {
-            build: (2_000_000, 16, 48 << 20),
-            probe: (4e6, 24),
-            matching: 0.3,
-            partition: 1 << 20,
-            free: 16 << 30,
-        };
-        let ten_times = Repetition { per_key: 10.0, most: 0.4 };
-        assert!(
-            reason(&good, ten_times, 2).unwrap().to_string().starts_with(
-                "2000000 build rows of 16 bytes, 10.0 per key, 50331648 bytes with a hash table; "
-            )
-        );
-        assert!(may_pay(&good));
-        for per_key in [1.0, 4.0] {
-            assert!(reason(&good, Repetition { per_key, ..ten_times }, 2).is_none());
-        }
-        assert!(reason(&good, ten_times, 3).is_none(), "one key has more than a worker's share");
-        for bad in [
-            Sides { build: (2_000_000, 16, 15 << 20), ..good },
-            Sides { build: (2_000_000, 24, 48 << 20), ..good },
-            Sides { probe: (4e6, 32), ..good },
-            Sides { probe: (4e5, 24), ..good },
-            Sides { probe: (21e6, 24), ..good },
-            Sides { matching: 0.2, ..good },
-            Sides { free: 256 << 20, ..good },
-        ] {
-            assert!(!may_pay(&bad) && reason(&bad, ten_times, 2).is_none(), "{bad:?}");
-        }
+    fn repeated_keys_profit_earlier_unless_one_has_more_than_a_workers_share() {
+        let small = Sides { build: (2_000_000, 16, 511 << 20), probe: (4e6, 24), ..GOOD };
+        assert!(may_pay(&small) && reason(&small, REPEATED, 2).is_some());
+        assert!(reason(&small, DISTINCT, 2).is_none() && !pays_beside_two_readings(&small));
+        assert!(reason(&small, REPEATED, 3).is_none(), "one key has more than a worker's share");
     }
 }

@@ -56,7 +56,7 @@ impl Pairs {
     }
     /// Replaces the pairs with those that `head` finds for the given rows (`None`: all of `count`).
     #[inline(always)]
-    pub(super) fn fill(&mut self, rows: Option<&[u16]>, count: usize, mut head: impl FnMut(usize) -> u32) {
+    pub(crate) fn fill(&mut self, rows: Option<&[u16]>, count: usize, mut head: impl FnMut(usize) -> u32) {
         let room = rows.map_or(count, <[u16]>::len);
         self.resize(room);
         let (out_rows, out_ids) = (&mut self.rows[..room], &mut self.ids[..room]);

@@ -79,7 +79,7 @@ impl ProbeKeys {
     }
 
     /// Rows that can match, or `None` for all.
-    fn rows(&self) -> Option<&[u16]> {
+    pub(crate) fn rows(&self) -> Option<&[u16]> {
         (!self.all_rows).then_some(&self.rows[..])
     }
 
@@ -101,7 +101,7 @@ impl ProbeKeys {
     }
 
     /// Rows of the chunk.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
