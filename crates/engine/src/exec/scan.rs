@@ -7,11 +7,11 @@
 //! 1. Dead slots (ghosts, deleted rows) are left out: the candidates are the live slots. If these are in long
 //!    runs, the runs are read in turn; otherwise their positions are kept.
 //! 2. Conditions on codes narrow the candidates first: filters that are ranges of integers ([`ranges`]), and
-//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]), or which are
-//!    searched for in the codes of symbols ([`searches`]). The remaining candidates of a long stretch are
-//!    gathered, a chunk at a time.
+//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]), or which
+//!    alone search the codes of symbols ([`searches`]). The remaining candidates of a long stretch are gathered,
+//!    a chunk at a time.
 //! 3. The other filters run in *stages* ([`stages`]), together with join filters. A stage decodes its columns
-//!    for the candidates, and narrows these. Filters on the layout key alone are skipped where all rows are
+//!    for the candidates, or searches their codes, and narrows these. Filters on the layout key alone are skipped where all rows are
 //!    within its range.
 //! 4. If few rows of a stretch remain, they are held back ([`kept`]) until there are enough for a chunk.
 //! 5. The other columns are decoded if a row remains: at the rows' positions, or entirely where that is
@@ -274,6 +274,11 @@ impl TableScan {
         let count = self.stages.all.len() + self.filters.len();
         let fallible = self.stages.all.iter().position(|stage| stage.program.is_fallible());
         Order::new(count, if self.is_adaptive { fallible.unwrap_or(count) } else { 0 })
+    }
+
+    /// True if there is one stage and no join filter: nothing else may rule out rows at less cost, but ranges.
+    fn is_alone(&self) -> bool {
+        self.stages.all.len() == 1 && self.filters.is_empty()
     }
 
     /// True if no filter tests single rows.
@@ -681,7 +686,7 @@ impl Reading {
                         let machine = &mut self.machines[number];
                         let set = self.truths[number].of(dictionary, rows, stage, machine);
                         set.map(|set| Condition::Codes(column, set))
-                    } else if let Some(texts) = &stage.texts {
+                    } else if let Some(texts) = stage.texts.as_ref().filter(|_| scan.is_alone()) {
                         let last = &mut self.searches[number];
                         let search = group.code_search(column, runs, texts, last.as_ref());
                         search.map(|search| Condition::Texts(column, last.insert(search).clone()))
@@ -735,6 +740,9 @@ impl Reading {
         if self.answered[stage] || !self.scan.stages.left(self.is_implied).contains(&stage) {
             return Ok(false);
         }
+        if self.run_stage_on_codes(stage, group, count) {
+            return Ok(true);
+        }
         for i in 0..self.scan.stages.all[stage].columns.len() {
             self.decode(group, self.scan.stages.all[stage].columns[i]);
         }
@@ -766,6 +774,34 @@ impl Reading {
         }
         self.input.reset(0);
         Ok(true)
+    }
+
+    /// Narrows the rows by a stage that looks for texts, if its column has codes that can be searched and is not
+    /// decoded. False if it has not run.
+    fn run_stage_on_codes(&mut self, number: usize, group: &RowGroup, count: usize) -> bool {
+        let stage = &self.scan.stages.all[number];
+        let (Some(texts), [column]) = (&stage.texts, &stage.columns[..]) else { return false };
+        let index = self.scan.columns[*column];
+        if !self.scan.on_codes
+            || self.decoded[*column]
+            || !self.gathered.is_empty()
+            || index == self.scan.row_id
+        {
+            return false;
+        }
+        let (runs, last) = (&self.walk.runs, &mut self.searches[number]);
+        let Some(search) = group.code_search(index, runs, texts, last.as_ref()) else { return false };
+        let search = last.insert(search);
+        if self.all {
+            group.select_runs(&[Condition::Texts(index, search.clone())], runs, &mut self.rows);
+        } else {
+            group.retain_texts(index, search, runs, &mut self.rows);
+        }
+        self.all = self.rows.len() == count;
+        if self.all {
+            self.rows.clear();
+        }
+        true
     }
 
     /// Narrows the rows by a join filter. False if it need not run.

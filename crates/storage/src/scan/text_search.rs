@@ -9,10 +9,11 @@
 //! codes, except for constant ones, whose value is tested.
 
 use crate::block::automaton::{Automaton, CodeAutomaton};
+use crate::block::masks::WORDS;
 use crate::block::{Block, Values};
 use crate::tree::RowGroup;
 use crate::value::Datum;
-use entasis_vector::DataType;
+use entasis_vector::{DataType, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -86,6 +87,23 @@ impl RowGroup {
             let codes = CodeAutomaton::new(&search.automaton, table);
             Arc::new(CodeSearch { search: search.clone(), codes })
         }))
+    }
+
+    /// Keeps those of `rows`, which are positions in `runs` ([`RowGroup::select_runs`]) and ascend, whose text
+    /// satisfies a condition that [`RowGroup::code_search`] has returned for them.
+    pub fn retain_texts(
+        &self,
+        column: usize,
+        search: &CodeSearch,
+        runs: &[Range<usize>],
+        rows: &mut Vec<u16>,
+    ) {
+        self.retain_by(column, runs, rows, |part, rows| {
+            let mut masks = [0; WORDS];
+            rows.iter().for_each(|&row| bitmap::set(&mut masks, part.slot_of(row), true));
+            part.block.narrow_texts(search, &mut masks[..part.block.slots().div_ceil(64)]);
+            masks
+        });
     }
 }
 

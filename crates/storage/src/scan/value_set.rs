@@ -4,7 +4,7 @@
 //! and no row is decoded.
 //! The slow twin looks up the value of one slot after the other.
 
-use super::read::block_parts;
+use super::read::{BlockPart, block_parts};
 use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
 use crate::block::{Block, Fixed, Values, with_integer};
@@ -109,6 +109,22 @@ impl RowGroup {
         runs: &[Range<usize>],
         rows: &mut Vec<u16>,
     ) {
+        self.retain_by(column, runs, rows, |part, _| {
+            let mut masks = [u64::MAX; WORDS];
+            part.block.narrow_to(set, &mut masks[..part.block.slots().div_ceil(64)], physical);
+            masks
+        });
+    }
+
+    /// Keeps those of `rows`, as above, whose slot has a bit in the masks that `masks` gives for the rows in a
+    /// part of a block.
+    pub(super) fn retain_by(
+        &self,
+        column: usize,
+        runs: &[Range<usize>],
+        rows: &mut Vec<u16>,
+        masks: impl Fn(&BlockPart<'_>, &[u16]) -> [u64; WORDS],
+    ) {
         let (mut end, mut kept) = (0, 0);
         for part in block_parts(self, column, runs) {
             let own = part.positions(end, rows);
@@ -116,8 +132,7 @@ impl RowGroup {
             if own.is_empty() {
                 continue;
             }
-            let mut masks = [u64::MAX; WORDS];
-            part.block.narrow_to(set, &mut masks[..part.block.slots().div_ceil(64)], physical);
+            let masks = masks(&part, &rows[own.clone()]);
             // Branch-free: every row is written, and one that passes stays.
             for at in own {
                 let row = rows[at];

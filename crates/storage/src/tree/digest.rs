@@ -8,7 +8,7 @@
 //!
 //! A row group of a table without a layout key has digests from the time when it is built or encoded again
 //! until it is opened for writing ([`crate::tree::Node::open`]). They cover blocks of integers without NULLs
-//! whose codes are plain or packed; other blocks are marked as unknown. The slow twin is the block itself.
+//! whose codes are plain or packed; of lines they have the bounds; other blocks are marked as unknown. The slow twin is the block itself.
 //!
 //! This is a leaf module with `unsafe`: codes are read where a digest says they are.
 #![allow(unsafe_code)]
@@ -35,6 +35,8 @@ const LINE: usize = 64;
 enum CodeWidth {
     /// The digest does not say.
     Other,
+    /// The digest has bounds, and the block is read through its header.
+    Bounds,
     /// Plain codes of so many bytes.
     Plain(u8),
     /// Bit-packed codes of so many bits.
@@ -79,6 +81,10 @@ impl Digest {
                         CodeWidth::Plain(physical.width() as u8),
                     );
                 }
+                Values::Line(_) => {
+                    let (low, high) = (i64::try_from(*low).ok()?, i64::try_from(*high).ok()?);
+                    return Some(Digest { low, high, width: CodeWidth::Bounds, ..Digest::UNKNOWN });
+                }
                 _ => return None,
             };
             let (buffer, width) = match codes {
@@ -93,18 +99,20 @@ impl Digest {
             );
             Digest::new((*low, *high), (base, factor), buffer, width)
         };
-        let unknown = Digest {
-            low: 0,
-            high: 0,
-            base: 0,
-            factor: 1,
-            codes: std::ptr::null(),
-            bytes: 0,
-            width: CodeWidth::Other,
-        };
         let may_be_known = physical.is_integer() && physical.width() <= 8 && !block.may_be_null();
-        may_be_known.then(known).flatten().unwrap_or(unknown)
+        may_be_known.then(known).flatten().unwrap_or(Digest::UNKNOWN)
     }
+
+    /// The digest of a block that it does not describe.
+    const UNKNOWN: Digest = Digest {
+        low: 0,
+        high: 0,
+        base: 0,
+        factor: 1,
+        codes: std::ptr::null(),
+        bytes: 0,
+        width: CodeWidth::Other,
+    };
 
     fn new(
         (low, high): (i128, i128),
@@ -118,9 +126,9 @@ impl Digest {
         Some(Digest { low, high, base, factor, codes: buffer.as_ptr(), bytes, width })
     }
 
-    /// True if it describes the block.
+    /// True if it describes the block, and not only its bounds.
     pub(crate) fn is_known(&self) -> bool {
-        self.width != CodeWidth::Other
+        !matches!(self.width, CodeWidth::Other | CodeWidth::Bounds)
     }
 
     /// The bounds; `None` if it does not describe the block.
@@ -129,7 +137,7 @@ impl Digest {
     }
 
     /// Narrows `masks`, a bit for each slot, to the slots with a value from `low` to `high`, and returns the
-    /// bitwise OR of what is left. `None` if it does not describe the block. `next` is prefetched: the digest
+    /// bitwise OR of what is left. `None` if what it says of the block does not decide that. `next` is prefetched: the digest
     /// of the block that comes next, if that is going to be read.
     #[inline]
     pub(crate) fn narrow(
@@ -151,6 +159,9 @@ impl Digest {
         let (low, high) = (low as i64, high as i64);
         if (low, high) == (self.low, self.high) {
             return Some(masks.iter().fold(0, |any, mask| any | mask));
+        }
+        if self.width == CodeWidth::Bounds {
+            return None;
         }
         self.prefetch(next);
         Some(self.narrow_codes(low, high, masks))
@@ -175,7 +186,7 @@ impl Digest {
             CodeWidth::Packed(width) => with_lanes!(width, T => {
                 packed::narrow::<T>(self.words(), width.into(), low, high, masks)
             }),
-            CodeWidth::Other => unreachable!("it has no codes"),
+            CodeWidth::Other | CodeWidth::Bounds => unreachable!("it has no codes"),
         }
     }
 
@@ -206,7 +217,7 @@ impl Digest {
             CodeWidth::Packed(width) => {
                 with_lanes!(width, L => packed::each_of::<L>(self.words(), width.into(), slots, value))
             }
-            CodeWidth::Other => unreachable!("it has no codes"),
+            CodeWidth::Other | CodeWidth::Bounds => unreachable!("it has no codes"),
         }
     }
 

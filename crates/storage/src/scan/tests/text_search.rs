@@ -45,7 +45,16 @@ fn found_and_twin(
     let group = snapshot.row_group(0).expect("it has rows");
     let condition = group.code_search(1, runs, search, None).expect("texts are codes");
     let mut found = Vec::new();
-    group.select_runs(&[Condition::Texts(1, condition)], runs, &mut found);
+    group.select_runs(&[Condition::Texts(1, condition.clone())], runs, &mut found);
+    // Of some rows: as many as there are, or few of them.
+    let mut live = Vec::new();
+    group.select_runs(&[], runs, &mut live);
+    for step in [1, 3, 50] {
+        let mut some: Vec<u16> = live.iter().copied().step_by(step).collect();
+        let twin: Vec<u16> = some.iter().copied().filter(|row| found.binary_search(row).is_ok()).collect();
+        group.retain_texts(1, &condition, runs, &mut some);
+        assert_eq!(some, twin, "one in {step}");
+    }
     let holds = |slot: usize| {
         let mut datums = Vec::new();
         snapshot.read(crate::RowId { group: 0, slot: slot as u32 }, &[1], &mut datums);
