@@ -8,7 +8,8 @@
 //! do; it has so many of the texts, in no order. Dictionaries of as many entries as they have rows are the
 //! worst case: all entries are looked up for rows that would have been. Times are the least of several
 //! rounds, tables and forms in turns, on as many threads as the machine has, without those of the build,
-//! which is measured with a single probe chunk. A sum of what comes out is compared, so that nothing is skipped.
+//! which is measured with a single probe chunk. A sum of what comes out is compared, so that nothing is
+//! skipped.
 
 mod random;
 mod ready;

@@ -15,7 +15,8 @@
 //! is that of one table, since each block of build rows has a worker of its own.
 //!
 //! Not here: joins by several keys, bounds, and NULLs that equal NULLs, whose rows are looked up one by one;
-//! dictionaries of which a single entry has very many matches ([`MOST_ENTRY_MATCHES`]).
+//! dictionaries whose entries have very many matches ([`MOST_ENTRY_MATCHES`]). Lists are not reserved: a
+//! worker has at most some megabytes of them.
 //!
 //! None of the papers has this. Vectors of codes are those of Qiao and Zhang, *Data Chunk Compaction in
 //! Vectorized Execution*, SIGMOD 2025, section 5.4.
