@@ -251,7 +251,10 @@ impl Block {
         let present = |slot: usize| get(slot).filter(|datum| !datum.is_null());
         with_fixed!(
             ty.physical(),
-            T => of_fixed::<T>(used, capacity, (ty, are_flat), (nulls, validity), &|slot| present(slot).map(T::of_datum)),
+            T => {
+                let get = |slot: usize| present(slot).map(T::of_datum);
+                of_fixed::<T>(used, capacity, (ty, are_flat), (nulls, validity), &get)
+            },
             of_strings(used, capacity, ty, nulls, validity, &|slot| match present(slot) {
                 Some(Datum::Bytes(bytes)) => Some(bytes),
                 _ => None,
