@@ -41,7 +41,7 @@ entasis-casper model|trade|throughput|ghosts|sla|robust|solver|drift|width [opti
   --runs N                of throughput, in turns, of which the median counts (5)
   --growth N              operations where rows only come, beside the rows of the table (0.2)
   --workloads 1,2,…       of throughput (all six)
-  --layouts NAME,…        of throughput (all)
+  --layouts NAME,…        of throughput and drift (all)
   --block N               rows of a block (2048)
   --partitions N          partitions of a chunk of the equi-width layouts (128)
   --ghosts SHARE          ghosts of the bare column (0.001)

@@ -234,7 +234,9 @@ fn weekly(rounds: &[Vec<Measured>]) -> f64 {
 /// # Panics
 /// If two layouts give different answers.
 pub fn drift(settings: &Settings) -> Json {
-    let (week, all) = (week(settings), Contestant::all());
+    let is_asked =
+        |own: &Contestant| own.name.split(',').next().is_some_and(|layout| settings.has_layout(layout));
+    let (week, all) = (week(settings), Contestant::all().into_iter().filter(is_asked).collect::<Vec<_>>());
     let mut results: Vec<Rounds> = vec![Vec::new(); all.len()];
     for round in 0..settings.rounds {
         for turn in 0..all.len() {

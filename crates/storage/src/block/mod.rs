@@ -219,6 +219,14 @@ impl Block {
         matches!(&self.values, Values::Constant(value) if value.is_null())
     }
 
+    /// True if it has packed codes, a word of which has bits of several slots.
+    pub(crate) fn has_packed_codes(&self) -> bool {
+        match &self.values {
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => !codes.are_plain(),
+            _ => false,
+        }
+    }
+
     /// False if no slot is NULL.
     pub(crate) fn may_be_null(&self) -> bool {
         self.validity.is_some() || self.is_all_null()

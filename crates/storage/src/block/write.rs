@@ -7,6 +7,7 @@
 //! 3. [`Block::overwrites`], [`Block::overwrite`]: the same for a live slot, while others read the block.
 //! 4. [`Block::gather`]: a new hot block from slots of other blocks, for rows that move together.
 
+use super::fixed::flat;
 use super::{Block, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
 use crate::definition::Compression;
 use crate::node::{Stamp, prefetch};
@@ -17,6 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The fewest slots of a block that is written.
 const SLOTS_MIN: usize = 16;
+/// Numbers of a block with memory for so many slots, and for more to come, are flat: codes would be narrower,
+/// but the next values would often not fit.
+const FLAT_SLOTS: usize = 64;
 
 impl Block {
     /// True if `datum` may be stored in `slot`, which is dead for all readers, though the block is shared.
@@ -140,7 +144,7 @@ impl Block {
         if !self.values.are_writable() {
             self.values = self.warm(physical);
         }
-        if slot >= self.slots() {
+        if slot >= self.slots() && !self.grow(slot, physical, limit) {
             return self.encode_anew(Some((slot, datum)), live, ty, limit);
         }
         if let (Values::Views(views), true) = (&mut self.values, old_is_live) {
@@ -168,14 +172,37 @@ impl Block {
         self.store(slot, datum, physical);
     }
 
+    /// Slots that a block gets memory for, if it has none for `slot`.
+    fn slots_for(slot: usize, limit: usize) -> usize {
+        (slot + 1).next_power_of_two().max(SLOTS_MIN).min(limit)
+    }
+
+    /// Gives a block of few flat numbers without NULLs memory for `slot`, which it has none for. False for
+    /// others: they are encoded again.
+    fn grow(&mut self, slot: usize, physical: PhysicalType, limit: usize) -> bool {
+        let slots = Block::slots_for(slot, limit);
+        let Values::Flat(buffer) = &self.values else { return false };
+        if slots > FLAT_SLOTS || self.validity.is_some() {
+            return false;
+        }
+        let old = self.slots();
+        let grown = with_fixed!(
+            physical,
+            T => cells::copy::<T>(buffer, old, slots),
+            unreachable!("strings have no fixed width")
+        );
+        (self.values, self.slots) = (Values::Flat(grown), slots as u16);
+        true
+    }
+
     /// The same live values in the tightest hot encoding, with `change` made to one slot.
     fn encode_anew(&mut self, change: Option<(usize, Datum<'_>)>, live: &[u64], ty: DataType, limit: usize) {
         let needed = change.map_or(0, |(slot, _)| slot + 1);
-        let slots = if needed <= self.slots() {
-            self.slots()
-        } else {
-            needed.next_power_of_two().max(SLOTS_MIN).min(limit)
+        let slots = match change {
+            Some((slot, _)) if slot >= self.slots() => Block::slots_for(slot, limit),
+            _ => self.slots(),
         };
+        let are_flat = slots <= FLAT_SLOTS && slots < limit;
         let physical = ty.physical();
         let ascending = self.ascending
             && change.is_none_or(|(slot, datum)| !datum.is_null() && ascends(&self.zone, slot, datum, live));
@@ -185,7 +212,7 @@ impl Block {
             _ if slot < old.slots() && bitmap::get(live, slot) => Some(old.datum(slot, physical)),
             _ => None,
         };
-        let mut new = Block::of(slots, slots, ty, get);
+        let mut new = Block::of_width(self.slots().max(needed), slots, (ty, are_flat), get);
         new.ascending = ascending;
         new.stamp = self.stamp;
         *self = new;
@@ -199,10 +226,23 @@ impl Block {
         ty: DataType,
         get: impl Fn(usize) -> Option<Datum<'a>>,
     ) -> Block {
-        let mut validity = vec![u64::MAX; bitmap::words_for(capacity)];
+        Block::of_width(used, capacity, (ty, false), get)
+    }
+
+    /// The same; with `are_flat`, numbers are not made narrower.
+    fn of_width<'a>(
+        used: usize,
+        capacity: usize,
+        (ty, are_flat): (DataType, bool),
+        get: impl Fn(usize) -> Option<Datum<'a>>,
+    ) -> Block {
+        let mut validity = Vec::new();
         let mut nulls = 0;
         for slot in 0..used {
             if get(slot).is_some_and(Datum::is_null) {
+                if nulls == 0 {
+                    validity.resize(bitmap::words_for(capacity), u64::MAX);
+                }
                 bitmap::set(&mut validity, slot, false);
                 nulls += 1;
             }
@@ -211,7 +251,10 @@ impl Block {
         let present = |slot: usize| get(slot).filter(|datum| !datum.is_null());
         with_fixed!(
             ty.physical(),
-            T => of_fixed::<T>(used, capacity, ty, nulls, validity, &|slot| present(slot).map(T::of_datum)),
+            T => {
+                let get = |slot: usize| present(slot).map(T::of_datum);
+                of_fixed::<T>(used, capacity, (ty, are_flat), (nulls, validity), &get)
+            },
             of_strings(used, capacity, ty, nulls, validity, &|slot| match present(slot) {
                 Some(Datum::Bytes(bytes)) => Some(bytes),
                 _ => None,
@@ -408,9 +451,8 @@ pub(super) fn bounds(min: Datum<'_>, max: Datum<'_>, ty: DataType) -> (Value, Va
 fn of_fixed<T: Fixed>(
     used: usize,
     capacity: usize,
-    ty: DataType,
-    nulls: u32,
-    validity: Option<&[u64]>,
+    (ty, are_flat): (DataType, bool),
+    (nulls, validity): (u32, Option<&[u64]>),
     get: &dyn Fn(usize) -> Option<T>,
 ) -> Block {
     let mut values = vec![T::default(); used];
@@ -440,13 +482,11 @@ fn of_fixed<T: Fixed>(
         }
     }
     let (low, high) = bounds(min.datum(), max.datum(), ty);
-    Block::new(
-        capacity,
-        T::encode_plain(&values, min, max, capacity, true),
-        validity,
-        Zone { min: low, max: high, nulls },
-        false,
-    )
+    let values = match are_flat {
+        true => Values::Flat(flat(&values, capacity)),
+        false => T::encode_plain(&values, min, max, capacity, true),
+    };
+    Block::new(capacity, values, validity, Zone { min: low, max: high, nulls }, false)
 }
 
 /// Prefetches what is read a few rows later, first the block and then its slot: each row of another block is

@@ -5,9 +5,9 @@
 //! |---|---|---|---|
 //! | insertion | as they came | at the end | goes to the end |
 //! | sorted | partitions of equal width, sorted inside | at the end of each partition | shifts rows: the slices of its partition are laid out again |
-//! | delta | as sorted when they are laid out | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid out again |
+//! | delta | as sorted when they are laid out | at the end of each partition | takes one of these or of a short slice more, out of order; then the partition is laid out again |
 //! | equi | partitions of equal width | at the end of the row group | ripples from there |
-//! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
+//! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these, or of a short slice more |
 //! | casper | as equi_ghost | where rows are inserted, as far as that pays (`write/demand.rs`) | as equi_ghost |
 //!
 //! The paper has one delta for the whole column. Here each partition has its own, so that all layouts find

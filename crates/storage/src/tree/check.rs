@@ -119,6 +119,7 @@ fn slices(flaws: &mut Flaws, group: &RowGroup, shape: &Shape, number: usize) {
         let live = |slot: &usize| slice.is_live(*slot);
         let count = (0..crate::BLOCK_ROWS).filter(live).count();
         flaws.expect(slice.rows() == count, "rows of a slice", in_slice);
+        flaws.expect(slice.counts_unready(), "blocks of a slice that take no row as they are", in_slice);
         for (column, block) in slice.blocks().iter().enumerate() {
             let in_block = || format!("row group {number}, slice {at}, column {}", shape.schema[column].name);
             flaws.expect(block.stamp <= slice.stamp(), "no stamp is younger than the slice's", in_block);

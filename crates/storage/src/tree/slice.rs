@@ -17,6 +17,9 @@ const MOST_LINKS: usize = 32;
 /// slot.
 const SCATTERED_MIN: usize = 24;
 
+/// Blocks with memory for so few slots are converted in little time.
+const FEW_SLOTS: usize = 64;
+
 /// A node of the tree: a block for each column, and the live bits.
 pub(crate) struct Slice {
     stamp: Stamp,
@@ -35,8 +38,40 @@ pub(crate) struct Slice {
     is_settled: bool,
     /// The first column of the layout key.
     key: usize,
+    /// How many blocks a new row would have converted.
+    unready: Unready,
     /// A block for each column.
     blocks: Box<[Link<Block>]>,
+}
+
+/// Blocks that cannot take a row as they are, by why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Unready {
+    /// Those in an encoding that is never written in place.
+    cold: u32,
+    /// Those with packed codes, which are written in place unless somebody else may read them.
+    packed: u32,
+}
+
+impl Unready {
+    fn of(block: &Block) -> Unready {
+        let is_cold = !block.values.are_writable();
+        Unready { cold: is_cold.into(), packed: (!is_cold && block.has_packed_codes()).into() }
+    }
+
+    fn of_all(blocks: &[Link<Block>]) -> Unready {
+        let mut all = Unready::default();
+        blocks.iter().for_each(|block| all.add(Unready::of(block)));
+        all
+    }
+
+    fn add(&mut self, other: Unready) {
+        (self.cold, self.packed) = (self.cold + other.cold, self.packed + other.packed);
+    }
+
+    fn remove(&mut self, other: Unready) {
+        (self.cold, self.packed) = (self.cold - other.cold, self.packed - other.packed);
+    }
 }
 
 /// A block of a slice that is made of another one.
@@ -137,21 +172,23 @@ impl Slice {
         dropped: &[usize],
         edit: &Edit,
     ) -> Slice {
-        let mut bytes = 0;
+        let (mut bytes, mut unready) = (0, self.unready);
         let mut block = |source: ColumnBlock| match source {
             ColumnBlock::Kept(column) => self.blocks[column],
             ColumnBlock::New(block) => {
                 bytes += block.bytes() as isize;
+                unready.add(Unready::of(&block));
                 hung(block, edit)
             }
         };
         let blocks: Box<[Link<Block>]> = columns.map(&mut block).collect();
         for &column in dropped {
             bytes -= (self.blocks[column].bytes() + self.blocks[column].dictionary_share()) as isize;
+            unready.remove(Unready::of(&self.blocks[column]));
         }
         let links = (blocks.len() as isize - self.blocks.len() as isize) * size_of::<Link<Block>>() as isize;
         edit.count(bytes + links);
-        Slice { key: edit.key, ..self.with_blocks(blocks, edit) }
+        Slice { key: edit.key, unready, ..self.with_blocks(blocks, edit) }
     }
 
     /// A copy for the owner of the edit with these blocks.
@@ -168,8 +205,9 @@ impl Slice {
         let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
         let (stamp, key) = (edit.stamp, edit.key);
-        let (latch, visible) = (Latch::default(), [0; WORDS]);
-        let slice = Slice { stamp, latch, live, visible, rows, is_hot, is_settled: false, key, blocks };
+        let (latch, visible, unready) = (Latch::default(), [0; WORDS], Unready::of_all(&blocks));
+        let is_settled = false;
+        let slice = Slice { stamp, latch, live, visible, rows, is_hot, is_settled, key, unready, blocks };
         edit.count(slice.bytes() as isize);
         slice
     }
@@ -201,6 +239,34 @@ impl Slice {
     /// True if it was encoded for reading, even if it has been written since.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled
+    }
+
+    /// True if a new row can be written without the conversion of more than one block: because the blocks
+    /// are written in place, or because they are small.
+    #[inline]
+    pub(crate) fn is_ready(&self, edit: &Edit) -> bool {
+        let Unready { cold, packed } = self.unready;
+        let is_shared = || self.stamp != edit.stamp && !edit.alone_has(self.stamp);
+        let converted = if packed > 0 && is_shared() { cold + packed } else { cold };
+        converted <= 1 || self.memory_slots() <= FEW_SLOTS
+    }
+
+    /// True if what it knows of its blocks for [`Slice::is_ready`] is right.
+    pub(super) fn counts_unready(&self) -> bool {
+        self.unready == Unready::of_all(&self.blocks)
+    }
+
+    /// True if its blocks have memory for less than `width` slots: it has been added for new rows, which are
+    /// few. Columns that were added since have memory for all.
+    #[inline]
+    pub(crate) fn is_short(&self, width: usize) -> bool {
+        self.memory_slots() < width
+    }
+
+    /// Slots that it has memory for.
+    #[inline]
+    pub(crate) fn memory_slots(&self) -> usize {
+        self.blocks.get(self.key).map_or(0, |block| block.slots())
     }
 
     pub(crate) fn live(&self) -> &[u64; WORDS] {
@@ -284,6 +350,7 @@ impl Slice {
         self.is_hot = true;
         let ty = schema[column].ty;
         let link = &mut self.blocks[column];
+        let unready = (self.unready != Unready::default()).then(|| Unready::of(link));
         if link.stamp != edit.stamp && edit.alone_has(link.stamp) {
             link.adopt(edit.stamp, |block| &mut block.stamp);
         }
@@ -309,6 +376,10 @@ impl Slice {
             block.bytes() as isize - bytes as isize - if block.has_dictionary() { 0 } else { share as isize },
         );
         link.renew();
+        if let Some(unready) = unready {
+            self.unready.remove(unready);
+            self.unready.add(Unready::of(link));
+        }
     }
 
     /// Writes a column of many live slots.
@@ -321,6 +392,8 @@ impl Slice {
         let link = &mut self.blocks[column];
         let block = Block { stamp: edit.stamp, ..link.scatter(new, &self.live, schema[column].ty) };
         edit.count(block.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
+        self.unready.remove(Unready::of(link));
+        self.unready.add(Unready::of(&block));
         if edit.alone_has(link.stamp) {
             link.adopt(edit.stamp, |block| &mut block.stamp);
         }
@@ -367,6 +440,7 @@ impl Slice {
     /// Frees the memory of the values, if there is no row.
     pub(crate) fn shed(&mut self, edit: &mut Edit) {
         debug_assert!(self.rows == 0);
+        self.unready = Unready::default();
         for link in &mut self.blocks {
             if link.slots() > 0 {
                 let empty = Block { stamp: edit.stamp, ..Block::without_slots() };

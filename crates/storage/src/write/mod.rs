@@ -252,8 +252,17 @@ impl Writer<'_> {
         }
         loop {
             let (group, partition) = self.place_of(key);
-            if let Some(slot) = self.branch.root.groups[group].ghost_slot(partition) {
+            let (node, edit) = (&self.branch.root.groups[group], &self.branch.edit);
+            if let Some(slot) = node.ready_ghost_slot(partition, edit) {
                 return RowId { group: group as u32, slot: slot as u32 };
+            }
+            if let Some(slot) = node.ghost_slot(partition) {
+                // Its blocks would have to be converted. They stay as they are if there is another way.
+                match self.border_to_extend(group, partition) {
+                    Some(border) => self.extend(group, partition, border),
+                    None => return RowId { group: group as u32, slot: slot as u32 },
+                }
+                continue;
             }
             let donor = from.take().filter(|id| id.group as usize == group);
             let donor = donor.and_then(|id| self.branch.root.groups[group].partition_of(id.slot as usize));

@@ -1,5 +1,5 @@
-//! Makes room in a full partition: ghost slots come from neighbouring partitions by ripple, or the rows
-//! around it are spread out again.
+//! Makes room in a full partition: ghost slots come from neighbouring partitions by ripple, or it gets a slice
+//! more, or the rows around it are spread out again.
 //!
 //! **Ripple** (figure 4 of the paper that [`super`] names): a ghost slot of partition d travels to partition
 //! t. In each partition on the way, one row moves from one end to the ghost slot, so that the ghost is then
@@ -7,11 +7,19 @@
 //! the next inserts find them there. They stay even if the transaction that wanted one rolls back, as far as
 //! its fork lives on, since nothing depends on them.
 //!
-//! **Which**: a donor within [`TableOptions::reach`] partitions. If there is none, the slices of the
-//! partition are spread over one slice more ([`super::spread`]), which costs two moves for each insert to
-//! come, however large the row group is. The layout `equi` has its ghosts at the end of the row group, and
-//! ripples from there at any distance; when they are used up, it adds a slice. `sorted` and `delta` never
-//! ripple, which would put rows out of order.
+//! **Which**: a donor within [`TableOptions::reach`] partitions whose blocks are written in place. If there is
+//! none, the partition is *extended*: it gets a slice more behind its own, which is *short*, since its blocks
+//! have memory for the rows that come and no more. No row moves, and no block is converted, so the first
+//! insert into a slice at rest costs the blocks of a row, and not a thousand rows. For the same reason a
+//! partition is extended though it has ghosts, if more than one block would have to be converted to take a
+//! row there ([`Slice::is_ready`]). A partition of one slice is extended to two, one of W to the 2 W - 1 that
+//! others may have as well: then its slices are spread over one more ([`super::spread`]), which costs two
+//! moves for each insert to come, however large the row group is. Upkeep lays short slices and the others
+//! together when the row group rests.
+//!
+//! The layout `equi` has its ghosts at the end of the row group, and ripples from there at any distance; when
+//! they are used up, it adds a slice. `sorted` and `delta` never ripple, which would put rows out of order;
+//! and `sorted` is not extended, since its partitions are kept in order.
 //!
 //! [`TableOptions::reach`]: crate::definition::TableOptions::reach
 
@@ -19,7 +27,7 @@ use super::owned_row::OwnedRow;
 use super::{Writer, edit_group};
 use crate::definition::Layout;
 use crate::node::Link;
-use crate::tree::{RowId, Slice};
+use crate::tree::{Branch, RowId, Slice};
 
 /// The most ghost slots that travel together.
 const FETCH_MAX: usize = 8;
@@ -30,13 +38,17 @@ impl Writer<'_> {
     pub(super) fn make_room(&mut self, group: usize, partition: usize, donor: Option<usize>) {
         let options = &self.shape.options;
         let is_equi = options.layout == Layout::Equi;
-        if matches!(options.layout, Layout::Sorted | Layout::Delta) {
-            return self.spread_around(group, partition);
-        }
-        let reach = if is_equi { usize::MAX } else { options.reach };
-        let near = |donor: &usize| donor.abs_diff(partition) <= reach.max(1);
-        let donor =
-            donor.filter(near).or_else(|| self.branch.root.groups[group].nearest_ghost(partition, reach));
+        let ripples = !matches!(options.layout, Layout::Sorted | Layout::Delta);
+        let border = self.border_to_extend(group, partition);
+        let reach = match options.layout {
+            _ if !ripples => 0,
+            Layout::Equi => usize::MAX,
+            _ => options.reach,
+        };
+        let (node, edit) = (&self.branch.root.groups[group], &self.branch.edit);
+        let donor = donor.filter(|donor| donor.abs_diff(partition) <= reach.max(1) && ripples);
+        let donor = donor.or_else(|| node.nearest_ghost(partition, reach));
+        let donor = donor.filter(|&donor| is_equi || border.is_none() || node.is_ready(donor, edit));
         match donor {
             Some(donor) => {
                 let ghosts = self.branch.root.groups[group].partitions[donor].ghosts();
@@ -44,8 +56,47 @@ impl Writer<'_> {
                 (0..count).for_each(|_| self.ripple(group, donor, partition));
             }
             None if is_equi => self.expand(group),
-            None => self.spread_around(group, partition),
+            None => match border {
+                Some(border) => self.extend(group, partition, border),
+                None => self.spread_around(group, partition),
+            },
         }
+    }
+
+    /// The slice before which a partition can be given one more: `None` if it has been extended, if it does
+    /// not end a slice, or if the layout has its ghosts elsewhere.
+    pub(super) fn border_to_extend(&self, group: usize, partition: usize) -> Option<usize> {
+        let options = &self.shape.options;
+        if !matches!(options.layout, Layout::Delta | Layout::EquiGhost | Layout::Casper) {
+            return None;
+        }
+        let node = &self.branch.root.groups[group];
+        let width = node.block_slots;
+        let slices = |slots: usize| ((slots + width / 2) / width).max(1);
+        let most = (2 * slices(options.partition_slots()) - 1).max(2);
+        let is_narrow = slices(node.partitions[partition].slots().len()) < most;
+        node.inner_border(partition).filter(|_| is_narrow)
+    }
+
+    /// Gives a partition a slice without rows before slice `border`. If the row group has no room for it, it
+    /// is split instead.
+    pub(super) fn extend(&mut self, group: usize, partition: usize, border: usize) {
+        if self.branch.root.groups[group].slots() + self.shape.options.block_slots
+            > self.shape.options.group_slots
+        {
+            return self.split(group);
+        }
+        let columns = self.shape.schema.len();
+        let (node, edit) = edit_group(self.branch, group);
+        node.slices.insert(border, Link::new(Slice::empty(columns, edit)));
+        let width = node.block_slots as u32;
+        node.partitions[partition].end += width;
+        for behind in &mut node.partitions[partition + 1..] {
+            (behind.start, behind.end) = (behind.start + width, behind.end + width);
+        }
+        let Branch { root, edit } = &mut *self.branch;
+        root.edit(edit).groups[group].renew();
+        self.refine(group);
     }
 
     /// Adds a slice of ghosts to the last partition of a row group; a row group that has no room for it is

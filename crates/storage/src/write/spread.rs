@@ -192,7 +192,7 @@ impl Writer<'_> {
     }
 
     /// Makes the bins of counters finer, if the row group has twice as many partitions by now.
-    fn refine(&mut self, group: usize) {
+    pub(super) fn refine(&mut self, group: usize) {
         let node = &self.branch.root.groups[group];
         let options = self.shape.options.counters;
         let is_coarse = |own: &Arc<LiveCounters>| own.is_coarse(options, node.partitions.len(), node.slots());
@@ -237,9 +237,9 @@ impl Writer<'_> {
         group
     }
 
-    /// Splits a row group at a slot where a partition and a slice begin. Copies no row.
+    /// Splits a row group at a slot where a partition and a slice begin. Copies no row. Both have the zones of
+    /// the old one, which are as wide as theirs or wider.
     fn split_at(&mut self, group: usize, slot: usize) {
-        let columns = self.shape.schema.len();
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
         let node = root.groups[group].edit(edit);
@@ -250,14 +250,15 @@ impl Writer<'_> {
             (partition.start, partition.end) = (partition.start - slot as u32, partition.end - slot as u32);
         }
         let fences = node.fences.split_off(at);
-        let rows = slices.iter().map(|slice| slice.rows()).sum();
+        let rows = partitions.iter().map(|partition| partition.rows as usize).sum();
         node.rows -= rows;
-        node.zones = zones_of(&node.slices, columns);
+        // PERF: no slice is read, as a writer waits for it. Upkeep makes the zones of both exact.
+        node.is_hot = true;
         let fence = fences.get(0);
         let mut new = RowGroup {
             stamp: edit.stamp,
             block_slots: node.block_slots,
-            zones: zones_of(&slices, columns),
+            zones: node.zones.clone(),
             slices,
             rows,
             partitions,

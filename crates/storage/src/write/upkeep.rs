@@ -155,7 +155,9 @@ impl Shape {
             // Splitting the row group is left to a writer.
             return None;
         }
-        let is_sparse = rows * 8 <= old.len() * width * SPARSE && slices < old.len();
+        // Short slices of row groups that will rest take little memory until then.
+        let memory: usize = node.slices[old.clone()].iter().map(|slice| self.memory_of(slice, width)).sum();
+        let is_sparse = rows * 8 <= memory * SPARSE && slices < old.len();
         let is_low = || {
             let inside = |slot: u32| old.contains(&(slot as usize / width));
             let partitions = node.partitions.iter().filter(|partition| inside(partition.start));
@@ -172,6 +174,12 @@ impl Shape {
         };
         let why = if is_sparse { Upkept::Sparse } else { Upkept::LowOnGhosts };
         (is_sparse || (self.key.is_some() && is_hot && is_low())).then(|| Window::even(old, slices, why))
+    }
+
+    /// Slots of a slice that count as memory for rows, when it is asked whether too many are empty.
+    fn memory_of(&self, slice: &Slice, width: usize) -> usize {
+        let is_spared = self.settles() && slice.rows() > 0;
+        if is_spared { slice.memory_slots().min(width) } else { width }
     }
 
     /// The rows of a window, laid out anew.
@@ -206,21 +214,16 @@ impl Shape {
             chosen.into_iter().partition(|&n| node.slices[n].rows() == 0);
         let mut slices: Vec<(usize, EncodedSlice)> =
             empty.into_iter().map(|number| (number, EncodedSlice::empty(columns))).collect();
-        let effort = Effort {
-            sketch: false,
-            block_rows: width,
-            capacity: if self.key.is_some() { width } else { 0 },
-            group_rows: self.options.group_slots,
-        };
-        let mut builder =
-            if rests { GroupBuilder::at_rest(self, effort) } else { GroupBuilder::new(self, effort) };
-        let positions: Vec<Vec<u16>> = chosen.iter().map(|&number| self.filled(node, number)).collect();
-        builder.append_slices(node, chosen.iter().copied().zip(&positions), &self.schema)?;
+        // A short slice stays one: each is encoded by itself, without memory for slots that no row has had.
+        let (short, whole): (Vec<usize>, Vec<usize>) =
+            chosen.into_iter().partition(|&n| self.key.is_some() && node.slices[n].is_short(width));
         let mut dictionary_bytes = 0;
-        if !chosen.is_empty() {
-            let piece: Piece = builder.finish();
-            dictionary_bytes = piece.dictionary_bytes();
-            slices.extend(chosen.into_iter().zip(piece.slices).map(|(number, slice)| {
+        let parts = [(&whole[..], width)].into_iter().chain(short.chunks(1).map(|one| (one, 0)));
+        for (chosen, capacity) in parts.filter(|(chosen, _)| !chosen.is_empty()) {
+            let capacity = if self.key.is_some() { capacity } else { 0 };
+            let piece = self.encode_slices(node, chosen, capacity, rests)?;
+            dictionary_bytes += piece.dictionary_bytes();
+            slices.extend(chosen.iter().zip(piece.slices).map(|(&number, slice)| {
                 let live = *node.slices[number].live();
                 let mut blocks = slice.blocks;
                 for block in &mut blocks {
@@ -238,12 +241,39 @@ impl Shape {
         Ok(Encoded { slices, dictionary_bytes, are_settled: rests })
     }
 
+    /// Some slices of a row group, encoded again with all rows in their places; with memory for `capacity`
+    /// slots, or up to the last row if that is more.
+    fn encode_slices(
+        &self,
+        node: &RowGroup,
+        chosen: &[usize],
+        capacity: usize,
+        rests: bool,
+    ) -> Result<Piece> {
+        let effort = Effort {
+            sketch: false,
+            block_rows: node.block_slots,
+            capacity,
+            group_rows: self.options.group_slots,
+        };
+        let mut builder =
+            if rests { GroupBuilder::at_rest(self, effort) } else { GroupBuilder::new(self, effort) };
+        let positions: Vec<Vec<u16>> =
+            chosen.iter().map(|&number| self.filled(node, number, capacity)).collect();
+        builder.append_slices(node, chosen.iter().copied().zip(&positions), &self.schema)?;
+        Ok(builder.finish())
+    }
+
     /// For each slot of a slice, the nearest live slot before it, or else the first live one: dead slots are
     /// filled with these values, so that they widen no bounds (texts without a dictionary are not repeated).
-    /// Without a layout key, slots beyond the last row get no memory.
-    fn filled(&self, node: &RowGroup, number: usize) -> Vec<u16> {
+    /// Slots beyond the last row get no memory in the last slice of a row group without a layout key, and in
+    /// a slice that is to have memory for less than all slots.
+    fn filled(&self, node: &RowGroup, number: usize, capacity: usize) -> Vec<u16> {
         let slice = &*node.slices[number];
-        let is_last = number + 1 == node.slices.len() && self.key.is_none();
+        let is_last = match self.key {
+            None => number + 1 == node.slices.len(),
+            Some(_) => capacity < node.block_slots,
+        };
         let live = |slot: &usize| slice.is_live(*slot);
         let mut last = (0..node.block_slots).find(live).expect("the slice has rows") as u16;
         let end = if is_last {

@@ -154,6 +154,102 @@ fn rows_that_rest_are_stored_as_they_are() {
     assert_eq!(rest(&opened), 1, "the slice that was written");
 }
 
+/// A table at rest of which some partitions have been extended: short slices beside those at rest, in a
+/// checkpoint, in the file that is opened again, while a snapshot is held, and when all rests again.
+#[test]
+fn short_slices_are_stored_beside_those_at_rest() {
+    let schema = vec![
+        field("k", DataType::Int64),
+        field("hundreds", DataType::Int64),
+        field("price", DataType::Float64),
+        Field::new("text", DataType::Varchar),
+    ];
+    let row = |key: i64| {
+        let text = if key % 7 == 0 { Value::Null } else { Value::Text(format!("the text of {key}").into()) };
+        let hundreds = i128::from(key * 7919 % 1000) * 100;
+        vec![Value::Integer(key.into()), Value::Integer(hundreds), Value::Float(key as f64 / 4.0), text]
+    };
+    let rows_of = |table: &Arc<Table>| {
+        let snapshot = table.snapshot();
+        let value = |id, column: usize| snapshot.datum(id, column).value(snapshot.schema()[column].ty);
+        let mut rows: Vec<Vec<Value>> =
+            snapshot.row_ids().map(|id| (0..4).map(|column| value(id, column)).collect()).collect();
+        rows.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        rows
+    };
+    let rest = |table: &Arc<Table>| {
+        for round in 0.. {
+            assert!(round < 2000, "upkeep comes to an end");
+            let done = table.upkeep(std::time::Duration::from_secs(60));
+            if done.is_done && done.warm + done.spread + done.encoded + done.overtaken == 0 {
+                break;
+            }
+        }
+    };
+    let short = |table: &Arc<Table>| {
+        let snapshot = table.snapshot();
+        let slices = snapshot.row_groups().flat_map(|group| &group.slices);
+        slices.filter(|slice| slice.rows() > 0 && slice.is_short(crate::BLOCK_ROWS)).count()
+    };
+    for layout in [Layout::Delta, Layout::EquiGhost, Layout::Casper] {
+        let options = TableOptions { layout, ghost: 0.0, unique: true, ..TableOptions::keyed(vec![0]) };
+        let mut table = Table::with_options("t", schema.clone(), options);
+        let mut model: Vec<Vec<Value>> = (0..9000).map(|number| row(number * 2)).collect();
+        rows::insert(&table, &model, false);
+        rest(&table);
+        let random = &mut Random(21);
+        let mut store = Store::new();
+        store.check(&catalog_of(&table));
+        let mut most = 0;
+        for turn in 0..12 {
+            let before = rows_of(&table);
+            let held = table.snapshot();
+            for _ in 0..1 + random.below(40) {
+                let key = random.number(9000) * 2 + 1;
+                let datum = Datum::Integer(key.into());
+                match table.snapshot().find(&[datum]) {
+                    Some(id) if random.below(3) == 0 => {
+                        table.write().delete(id);
+                        model.retain(|row| row[0] != Value::Integer(key.into()));
+                    }
+                    Some(_) => {}
+                    None => {
+                        let new = row(key);
+                        let datums = new.iter().zip(&schema).map(|(v, field)| Datum::of_value(v, field.ty));
+                        table.write().insert(&datums.collect::<Vec<_>>());
+                        model.push(new);
+                    }
+                }
+            }
+            model.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            most = most.max(short(&table));
+            // What a reader sees from before, beside the slices that were added.
+            assert_eq!(held.rows() as usize, before.len());
+            held.check();
+            drop(held);
+            store.check(&catalog_of(&table));
+            let (opened, _) = store.opened();
+            let opened = opened.version().table("t").expect("it is there").table.clone();
+            assert_eq!((rows_of(&opened), short(&opened)), (model.clone(), short(&table)), "{layout:?}");
+            match turn % 4 {
+                0 => {
+                    (table, store) = (opened, Store::new());
+                    store.check(&catalog_of(&table));
+                }
+                1 => (0..3).for_each(|_| _ = table.upkeep(std::time::Duration::from_secs(60))),
+                3 => {
+                    rest(&table);
+                    assert!(short(&table) <= 2, "{layout:?}: {} short slices at rest", short(&table));
+                }
+                _ => {}
+            }
+            store.check(&catalog_of(&table));
+            assert_eq!(rows_of(&table), model, "{layout:?}, turn {turn}");
+        }
+        assert!(most >= 3, "{layout:?}: partitions were extended");
+    }
+}
+
 /// A fork that began before a checkpoint, and ends behind it, brings nodes with stamps from before.
 #[test]
 fn a_fork_from_before_a_checkpoint_is_in_the_next_one() {

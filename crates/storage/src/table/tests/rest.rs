@@ -113,13 +113,16 @@ fn a_write_converts_only_the_blocks_that_it_does_not_fit() {
     };
     assert_eq!(plain(&table), 0);
     set(&table, 500, 1, Datum::Integer(17));
-    // A ghost takes a row whose values fit, but for those that have other encodings.
     let id = table.snapshot().find(&[Datum::Integer(502)]).expect("it is there");
     table.write().delete(id);
     assert_eq!(plain(&table), 0, "packed codes are written in place, and a deleted row changes none");
+    set(&table, 504, 2, Datum::Integer(1700));
+    assert_eq!(plain(&table), 1, "multiples");
+    // A ghost takes a row if only one more block has another encoding.
     let new = row(501);
     table.write().insert(&super::model::datums(&new, table.schema()));
     assert_eq!(plain(&table), 2, "multiples and decimals");
+    assert_eq!(short(&table), 0);
     set(&table, 600, 1, Datum::Integer(1 << 30));
     assert_eq!(plain(&table), 3, "it does not fit");
     table.snapshot().check();
@@ -128,6 +131,109 @@ fn a_write_converts_only_the_blocks_that_it_does_not_fit() {
     let row = |key: i64| table.snapshot().find(&[Datum::Integer(key.into())]);
     assert!(row(501).is_some() && row(502).is_none());
     assert!(table.snapshot().datum(row(600).expect("it is there"), 1).is_same(Datum::Integer(1 << 30)));
+}
+
+/// The slices that were added for new rows and are short.
+fn short(table: &Arc<Table>) -> usize {
+    let snapshot = table.snapshot();
+    let slices = snapshot.row_groups().flat_map(|group| &group.slices);
+    slices.filter(|slice| slice.rows() > 0 && slice.is_short(BLOCK_ROWS)).count()
+}
+
+/// The blocks of all slices but the short ones, by address.
+fn blocks(table: &Arc<Table>) -> Vec<Vec<usize>> {
+    let snapshot = table.snapshot();
+    let slices = snapshot.row_groups().flat_map(|group| &group.slices);
+    let whole = slices.filter(|slice| !slice.is_short(BLOCK_ROWS));
+    whole.map(|slice| slice.blocks().iter().map(|block| block.address()).collect()).collect()
+}
+
+/// All rows, in order.
+fn rows(table: &Arc<Table>) -> Vec<Vec<Value>> {
+    let snapshot = table.snapshot();
+    let value = |id, column: usize| snapshot.datum(id, column).value(snapshot.schema()[column].ty);
+    let row = |id| (0..COLUMNS).map(|column| value(id, column)).collect();
+    let mut rows: Vec<Vec<Value>> = snapshot.row_ids().map(row).collect();
+    rows.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    rows
+}
+
+/// Full slices.
+const ROWS: i64 = 20 * BLOCK_ROWS as i64;
+
+#[test]
+fn a_row_for_a_slice_at_rest_leaves_its_blocks_alone() {
+    for (layout, ghost) in [(Layout::Delta, 0.1), (Layout::EquiGhost, 0.0), (Layout::Casper, 0.01)] {
+        for is_beside in [false, true] {
+            let options = TableOptions { layout, ghost, ..keyed() };
+            let table = loaded(i128::from(ROWS), true, options);
+            rest(&table);
+            let (at_rest, bytes) = (blocks(&table), table.bytes());
+            let held = is_beside.then(|| table.snapshot());
+            // A row for every other slice, and then more for each of these.
+            let mut random = Random(5);
+            let mut keys: BTreeSet<i64> = (0..ROWS).step_by(2 * BLOCK_ROWS).map(|at| at * 2 + 1).collect();
+            let first: Vec<i64> = keys.iter().copied().collect();
+            for _ in 0..30 {
+                for key in &first {
+                    keys.insert(key + 2 * random.number(500));
+                }
+            }
+            let mut model: Vec<Vec<Value>> = (0..i128::from(ROWS)).map(|number| row(number * 2)).collect();
+            for &key in &keys {
+                let new = row(key.into());
+                table.write().insert(&super::model::datums(&new, table.schema()));
+                model.push(new);
+            }
+            model.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            assert_eq!(blocks(&table), at_rest, "{layout:?}: no block at rest was written or replaced");
+            let extended = short(&table);
+            assert!(extended >= first.len(), "{extended} of {}", first.len());
+            table.snapshot().check();
+            assert_eq!(rows(&table), model);
+            if let Some(held) = held {
+                assert_eq!(held.rows(), ROWS as u64);
+                assert!(held.find(&[Datum::Integer(first[3].into())]).is_none());
+                held.check();
+            }
+            table.sweep();
+            let grown = table.bytes() - bytes;
+            assert!(grown < keys.len() * 600 + extended * 4000, "{grown} bytes for {} rows", keys.len());
+            // A short slice that is encoded again has no more memory than before.
+            (0..3).for_each(|_| _ = table.upkeep(Duration::from_secs(60)));
+            if layout == Layout::Delta {
+                assert_eq!(short(&table), extended, "they wait until the row group rests");
+                table.sweep();
+                assert!(table.bytes() - bytes <= grown, "{} bytes, {grown}", table.bytes() - bytes);
+            }
+            rest(&table);
+            // Few slices more than the rows need may stay as they are.
+            assert!(short(&table) <= 2, "{layout:?}: {} short slices", short(&table));
+            let of = |column| encodings(&table, column).into_iter().collect::<Vec<_>>();
+            assert!(of(2) == ["multiples"] && of(3) == ["scaled doubles"], "{:?} {:?}", of(2), of(3));
+            assert_eq!(rows(&table), model);
+        }
+    }
+}
+
+#[test]
+fn a_partition_is_extended_once() {
+    let table = loaded(3000, true, TableOptions { ghost: 0.0, ..keyed() });
+    rest(&table);
+    let slots = || table.snapshot().row_groups().map(crate::RowGroup::slots).sum::<usize>();
+    let before = slots();
+    for key in 0..900 {
+        table.write().insert(&super::model::datums(&row(key * 2 + 1), table.schema()));
+        assert_eq!(slots(), before + BLOCK_ROWS);
+    }
+    // What is full is spread over one slice more.
+    for key in 900..1700 {
+        table.write().insert(&super::model::datums(&row(key * 2 + 1), table.schema()));
+    }
+    table.snapshot().check();
+    let partitions = table.snapshot().partitions(0);
+    assert!(partitions.iter().all(|own| own.rows + own.ghosts <= 2 * BLOCK_ROWS + BLOCK_ROWS / 2));
+    assert_eq!(table.rows(), 4700);
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn records_do_what_was_done() {
     for (number, layout) in LAYOUTS.into_iter().enumerate() {
         for key in [Key::Unique, Key::UniqueOrNull, Key::Any] {
             let mut kinds = BTreeSet::new();
-            for seed in 1..3u64 {
+            for seed in 1..4u64 {
                 let random = &mut Random((seed << 32) + number as u64 * 977 + key as u64 * 13 + 1);
                 let backend = MemoryBackend::new("log");
                 let (table, twin) = (table(layout, key), table(layout, key));

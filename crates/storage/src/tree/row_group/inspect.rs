@@ -23,6 +23,8 @@ pub struct BlockInfo<'a> {
     pub zone: &'a Zone,
     /// True if its slice was written since it was encoded.
     pub is_hot: bool,
+    /// True if its slice was encoded for reading, whether it has been written since or not.
+    pub is_settled: bool,
     /// The partition of its first slot; `None` without a layout key.
     pub partition: Option<usize>,
 }
@@ -52,6 +54,7 @@ impl RowGroup {
             bytes: own.bytes(),
             zone: &own.zone,
             is_hot: slice.is_hot(),
+            is_settled: slice.is_settled(),
             partition: self.partition_of(block * self.block_slots()),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::RowGroup;
 use crate::block::masks::bits_inside;
+use crate::tree::{Edit, Slice};
 use std::ops::Range;
 
 /// A contiguous range of slots that holds one range of the layout key.
@@ -38,6 +39,19 @@ impl RowGroup {
 
     /// A ghost slot of a partition, if there is one: preferably one that no version shows.
     pub(crate) fn ghost_slot(&self, partition: usize) -> Option<usize> {
+        self.ghost_slot_of(partition, |_| true)
+    }
+
+    /// A ghost slot of a partition whose slice takes a row without the conversion of many blocks
+    /// ([`Slice::is_ready`]), if there is one.
+    #[inline]
+    pub(crate) fn ready_ghost_slot(&self, partition: usize, edit: &Edit) -> Option<usize> {
+        self.ghost_slot_of(partition, |slice| slice.is_ready(edit))
+    }
+
+    /// A ghost slot of a partition in one of the slices that are chosen.
+    #[inline]
+    fn ghost_slot_of(&self, partition: usize, is_chosen: impl Fn(&Slice) -> bool) -> Option<usize> {
         let partition = &self.partitions[partition];
         if partition.ghosts() == 0 {
             return None;
@@ -46,7 +60,7 @@ impl RowGroup {
         let mut dead = None;
         for number in slots.start / width..slots.end.div_ceil(width) {
             let slice = &*self.slices[number];
-            if slice.rows() == width {
+            if slice.rows() == width || !is_chosen(slice) {
                 continue;
             }
             let start = number * width;
@@ -63,6 +77,20 @@ impl RowGroup {
             }
         }
         dead
+    }
+
+    /// True if all slices of a partition take rows without the conversion of many blocks.
+    pub(crate) fn is_ready(&self, partition: usize, edit: &Edit) -> bool {
+        let (width, slots) = (self.block_slots, self.partitions[partition].slots());
+        self.slices[slots.start / width..slots.end.div_ceil(width)].iter().all(|slice| slice.is_ready(edit))
+    }
+
+    /// The last slice that begins within a partition or at its end, but not at its start: between that and
+    /// the slice before it the partition can be given a slice more. `None` if it lies within one slice.
+    pub(crate) fn inner_border(&self, partition: usize) -> Option<usize> {
+        let (width, slots) = (self.block_slots, self.partitions[partition].slots());
+        let border = slots.end / width;
+        (border * width > slots.start).then_some(border)
     }
 
     /// The partition with a ghost slot that is nearest to `partition`, if there is one within `reach`.
