@@ -1,9 +1,9 @@
 //! What the first writes to slices at rest take: `cargo run --release -p entasis-storage --example
 //! first_writes -- [rows]`.
 //!
-//! A table with a layout key is loaded in the order of the key and rests, until upkeep has nothing left to do:
-//! its rows are laid together and encoded for reading. Then every fourth slice is written, once each and in
-//! random order, so that no write finds what another one has left in a neighbour. Before each run it is
+//! A table with a layout key is loaded in the order of the key and rests, until upkeep has nothing left to
+//! do: its rows are laid together and encoded for reading. Then every fourth slice is written, once each and
+//! in random order, so that no write finds what another one has left in a neighbour. Before each run it is
 //! counted how many of these slices are at rest, which must be all.
 //!
 //! | column | |
@@ -14,7 +14,8 @@
 //! | delete | the first delete |
 //!
 //! Rows of a quarter of all slices are timed one by one, with the median, the 99th and the 999th of a
-//! thousand, in microseconds. *Beside* means that a snapshot is held, so that blocks are shared with a reader.
+//! thousand, in microseconds. *Beside* means that a snapshot is held, so that blocks are shared with a
+//! reader.
 
 use entasis_storage::{Datum, Layout, Table, TableOptions};
 use entasis_vector::{Chunk, DataType, Field, PhysicalType, Schema, Selection, Value, Vector};
@@ -34,8 +35,8 @@ const APART: i64 = 1 << 10;
 enum Data {
     /// Numbers of 20 bits, as in the HAP benchmark: their codes are packed at rest.
     Numbers,
-    /// In turn: numbers, multiples of a hundred, decimals as doubles, texts with few values, longer texts with
-    /// many.
+    /// In turn: numbers, multiples of a hundred, decimals as doubles, texts with few values, longer texts
+    /// with many.
     Mixed,
 }
 

@@ -7,12 +7,12 @@
 //! 1. Dead slots (ghosts, deleted rows) are left out: the candidates are the live slots. If these are in long
 //!    runs, the runs are read in turn; otherwise their positions are kept.
 //! 2. Conditions on codes narrow the candidates first: filters that are ranges of integers ([`ranges`]), and
-//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]), or which
-//!    alone search the codes of symbols ([`searches`]). The remaining candidates of a long stretch are gathered,
-//!    a chunk at a time.
+//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]), or which alone
+//!    search the codes of symbols ([`searches`]). The remaining candidates of a long stretch are gathered, a
+//!    chunk at a time.
 //! 3. The other filters run in *stages* ([`stages`]), together with join filters. A stage decodes its columns
-//!    for the candidates, or searches their codes, and narrows these. Filters on the layout key alone are skipped where all rows are
-//!    within its range.
+//!    for the candidates, or searches their codes, and narrows these. Filters on the layout key alone are
+//!    skipped where all rows are within its range.
 //! 4. If few rows of a stretch remain, they are held back ([`kept`]) until there are enough for a chunk.
 //! 5. The other columns are decoded if a row remains: at the rows' positions, or entirely where that is
 //!    faster.
@@ -276,7 +276,8 @@ impl TableScan {
         Order::new(count, if self.is_adaptive { fallible.unwrap_or(count) } else { 0 })
     }
 
-    /// True if there is one stage and no join filter: nothing else may rule out rows at less cost, but ranges.
+    /// True if there is one stage and no join filter: nothing else may rule out rows at less cost, but
+    /// ranges.
     fn is_alone(&self) -> bool {
         self.stages.all.len() == 1 && self.filters.is_empty()
     }
@@ -776,8 +777,8 @@ impl Reading {
         Ok(true)
     }
 
-    /// Narrows the rows by a stage that looks for texts, if its column has codes that can be searched and is not
-    /// decoded. False if it has not run.
+    /// Narrows the rows by a stage that looks for texts, if its column has codes that can be searched and is
+    /// not decoded. False if it has not run.
     fn run_stage_on_codes(&mut self, number: usize, group: &RowGroup, count: usize) -> bool {
         let stage = &self.scan.stages.all[number];
         let (Some(texts), [column]) = (&stage.texts, &stage.columns[..]) else { return false };

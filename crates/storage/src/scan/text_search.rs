@@ -89,8 +89,8 @@ impl RowGroup {
         }))
     }
 
-    /// Keeps those of `rows`, which are positions in `runs` ([`RowGroup::select_runs`]) and ascend, whose text
-    /// satisfies a condition that [`RowGroup::code_search`] has returned for them.
+    /// Keeps those of `rows`, which are positions in `runs` ([`RowGroup::select_runs`]) and ascend, whose
+    /// text satisfies a condition that [`RowGroup::code_search`] has returned for them.
     pub fn retain_texts(
         &self,
         column: usize,

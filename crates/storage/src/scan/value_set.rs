@@ -116,8 +116,8 @@ impl RowGroup {
         });
     }
 
-    /// Keeps those of `rows`, as above, whose slot has a bit in the masks that `masks` gives for the rows in a
-    /// part of a block.
+    /// Keeps those of `rows`, as above, whose slot has a bit in the masks that `masks` gives for the rows in
+    /// a part of a block.
     pub(super) fn retain_by(
         &self,
         column: usize,

@@ -8,7 +8,8 @@
 //!
 //! A row group of a table without a layout key has digests from the time when it is built or encoded again
 //! until it is opened for writing ([`crate::tree::Node::open`]). They cover blocks of integers without NULLs
-//! whose codes are plain or packed; of lines they have the bounds; other blocks are marked as unknown. The slow twin is the block itself.
+//! whose codes are plain or packed; of lines they have the bounds; other blocks are marked as unknown. The
+//! slow twin is the block itself.
 //!
 //! This is a leaf module with `unsafe`: codes are read where a digest says they are.
 #![allow(unsafe_code)]
@@ -137,8 +138,8 @@ impl Digest {
     }
 
     /// Narrows `masks`, a bit for each slot, to the slots with a value from `low` to `high`, and returns the
-    /// bitwise OR of what is left. `None` if what it says of the block does not decide that. `next` is prefetched: the digest
-    /// of the block that comes next, if that is going to be read.
+    /// bitwise OR of what is left. `None` if what it says of the block does not decide that. `next` is
+    /// prefetched: the digest of the block that comes next, if that is going to be read.
     #[inline]
     pub(crate) fn narrow(
         &self,

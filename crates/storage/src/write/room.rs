@@ -1,5 +1,5 @@
-//! Makes room in a full partition: ghost slots come from neighbouring partitions by ripple, or it gets a slice
-//! more, or the rows around it are spread out again.
+//! Makes room in a full partition: ghost slots come from neighbouring partitions by ripple, or it gets a
+//! slice more, or the rows around it are spread out again.
 //!
 //! **Ripple** (figure 4 of the paper that [`super`] names): a ghost slot of partition d travels to partition
 //! t. In each partition on the way, one row moves from one end to the ghost slot, so that the ghost is then
@@ -7,11 +7,11 @@
 //! the next inserts find them there. They stay even if the transaction that wanted one rolls back, as far as
 //! its fork lives on, since nothing depends on them.
 //!
-//! **Which**: a donor within [`TableOptions::reach`] partitions whose blocks are written in place. If there is
-//! none, the partition is *extended*: it gets a slice more behind its own, which is *short*, since its blocks
-//! have memory for the rows that come and no more. No row moves, and no block is converted, so the first
-//! insert into a slice at rest costs the blocks of a row, and not a thousand rows. For the same reason a
-//! partition is extended though it has ghosts, if more than one block would have to be converted to take a
+//! **Which**: a donor within [`TableOptions::reach`] partitions whose blocks are written in place. If there
+//! is none, the partition is *extended*: it gets a slice more behind its own, which is *short*, since its
+//! blocks have memory for the rows that come and no more. No row moves, and no block is converted, so the
+//! first insert into a slice at rest costs the blocks of a row, and not a thousand rows. For the same reason
+//! a partition is extended though it has ghosts, if more than one block would have to be converted to take a
 //! row there ([`Slice::is_ready`]). A partition of one slice is extended to two, one of W to the 2 W - 1 that
 //! others may have as well: then its slices are spread over one more ([`super::spread`]), which costs two
 //! moves for each insert to come, however large the row group is. Upkeep lays short slices and the others

@@ -237,8 +237,8 @@ impl Writer<'_> {
         group
     }
 
-    /// Splits a row group at a slot where a partition and a slice begin. Copies no row. Both have the zones of
-    /// the old one, which are as wide as theirs or wider.
+    /// Splits a row group at a slot where a partition and a slice begin. Copies no row. Both have the zones
+    /// of the old one, which are as wide as theirs or wider.
     fn split_at(&mut self, group: usize, slot: usize) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);

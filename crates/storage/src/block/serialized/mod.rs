@@ -10,7 +10,7 @@
 //! | `write` | a block to bytes. Dead slots become zeros if they may be written meanwhile |
 //! | `read` | untrusted bytes to a block |
 //! | `texts` | strings, compressed where that saves much |
-//! | `shared`, `read_shared` | dictionaries and symbols |
+//! | `shared`, `read_shared`, `write_shared` | dictionaries and symbols |
 //! | `entries` | those of a dictionary, shortened and compressed where that saves much |
 //!
 //! Reading never panics, whatever the bytes are, nor does reading the values of the resulting block: lengths,
@@ -26,6 +26,7 @@ mod read_shared;
 mod shared;
 mod texts;
 mod write;
+mod write_shared;
 
 pub use read::read;
 pub(crate) use shared::WeakShared;

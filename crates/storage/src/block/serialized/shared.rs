@@ -1,6 +1,5 @@
 //! What blocks of a row group share: a dictionary, or a table of symbols.
 
-use super::{NOTHING, SYMBOLS, entries};
 use crate::block::symbols::SymbolTable;
 use entasis_vector::Dictionary;
 use std::sync::{Arc, Weak};
@@ -70,23 +69,5 @@ impl Shared {
             (Shared::Symbols(a), Shared::Symbols(b)) => Arc::ptr_eq(&a.0, &b.0),
             _ => false,
         }
-    }
-
-    /// As [`Shared::read`] takes it.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        match self {
-            Shared::Nothing => out.push(NOTHING),
-            Shared::Dictionary(dictionary) => entries::write(dictionary, &mut out),
-            Shared::Symbols(Symbols(table)) => {
-                let symbols: Vec<(u64, u8)> = table.symbols().collect();
-                out.extend([SYMBOLS, symbols.len() as u8]);
-                for (bytes, length) in symbols {
-                    out.push(length);
-                    out.extend_from_slice(&bytes.to_le_bytes()[..usize::from(length)]);
-                }
-            }
-        }
-        out
     }
 }
