@@ -248,8 +248,9 @@ impl Range<'_> {
                 let entries =
                     vector.dictionary().expect("a dictionary vector has one").values().values::<T>();
                 let codes = vector.codes();
+                // Codes at NULL positions may be of another dictionary.
                 for (i, out) in out.iter_mut().enumerate() {
-                    *out = entries[codes[self.position(i)] as usize];
+                    *out = entries.get(codes[self.position(i)] as usize).copied().unwrap_or_default();
                 }
             }
         }
@@ -327,7 +328,8 @@ mod tests {
             chunk.push_column(vector, group);
             chunk
         };
-        let chunks = [coded(&one, [0, 1, 0]), coded(&one, [1, 1, 1]), coded(&other, [0, 1, 0])];
+        // Codes at NULL positions mean nothing.
+        let chunks = [coded(&one, [0, 1, 77]), coded(&one, [1, 1, 1]), coded(&other, [0, 1, 77])];
         let expected = ["b", "a long string of the first", "", "b", "b", "", "b", "c", ""];
         for count in 1..=3 {
             for owning in [false, true] {
