@@ -33,7 +33,7 @@ enum Form {
 
 /// What the texts of a pattern consist of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Parts<'p> {
+pub enum PatternParts<'p> {
     /// Nothing but this text.
     Exact(&'p [u8]),
     /// `prefix % piece % piece % suffix`. Prefix and suffix may be empty; pieces are not.
@@ -101,13 +101,13 @@ impl Pattern {
     }
 
     /// What matching texts consist of, if they are compared byte by byte: without `_`, and not `ILIKE`.
-    pub fn parts(&self) -> Option<Parts<'_>> {
+    pub fn parts(&self) -> Option<PatternParts<'_>> {
         match &self.form {
             _ if self.case_insensitive => None,
-            Form::Exact(text) => Some(Parts::Exact(text)),
+            Form::Exact(text) => Some(PatternParts::Exact(text)),
             Form::Pieces { prefix, pieces, suffix } => {
                 let pieces = pieces.iter().map(Finder::needle).collect();
-                Some(Parts::Pieces { prefix, pieces, suffix })
+                Some(PatternParts::Pieces { prefix, pieces, suffix })
             }
             Form::General(_) => None,
         }
@@ -372,11 +372,11 @@ mod tests {
     #[test]
     fn parts_are_those_of_the_pattern() {
         let compiled = |text, case| Pattern::new(text, None, case).unwrap();
-        assert_eq!(compiled("a\\%b", false).parts(), Some(Parts::Exact(b"a%b")));
+        assert_eq!(compiled("a\\%b", false).parts(), Some(PatternParts::Exact(b"a%b")));
         let (plain, pieces) = (compiled("a%%bc%d%e", false), vec![&b"bc"[..], b"d"]);
-        assert_eq!(plain.parts(), Some(Parts::Pieces { prefix: b"a", pieces, suffix: b"e" }));
+        assert_eq!(plain.parts(), Some(PatternParts::Pieces { prefix: b"a", pieces, suffix: b"e" }));
         let all = compiled("%", false);
-        assert_eq!(all.parts(), Some(Parts::Pieces { prefix: b"", pieces: vec![], suffix: b"" }));
+        assert_eq!(all.parts(), Some(PatternParts::Pieces { prefix: b"", pieces: vec![], suffix: b"" }));
         assert_eq!(compiled("a_b%", false).parts(), None);
         assert_eq!(compiled("a%", true).parts(), None);
     }

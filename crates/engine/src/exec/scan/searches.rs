@@ -7,7 +7,7 @@
 
 use entasis_storage::TextSearch;
 use entasis_vector::Value;
-use entasis_vector::expr::pattern::{Parts, Pattern};
+use entasis_vector::expr::pattern::{Pattern, PatternParts};
 use entasis_vector::expr::{CompareOp, Expr, Function};
 
 /// The texts that satisfy a condition, if they can be searched for.
@@ -30,8 +30,10 @@ pub(super) fn text_search(condition: &Expr) -> Option<TextSearch> {
         Expr::Like { input, pattern, escape, case_insensitive: false } if is_column(input) => {
             let pattern = std::str::from_utf8(literal(pattern)?).ok()?;
             match Pattern::new(pattern, *escape, false).ok()?.parts()? {
-                Parts::Exact(text) => TextSearch::of_texts([text]),
-                Parts::Pieces { prefix, pieces, suffix } => TextSearch::of_pieces(prefix, &pieces, suffix),
+                PatternParts::Exact(text) => TextSearch::of_texts([text]),
+                PatternParts::Pieces { prefix, pieces, suffix } => {
+                    TextSearch::of_pieces(prefix, &pieces, suffix)
+                }
             }
         }
         Expr::Function { function, args, .. } => {

@@ -29,12 +29,12 @@ use entasis_arrow::schema_to_arrow;
 use entasis_engine::exec::{MemoryBudget, QueryContext, ResultSink, ResultWorker};
 use entasis_vector::{DataType, Error, Result, Schema, Value};
 use parquet::file::properties::WriterProperties;
-use parts::{Output, Part, RowFormat};
+use parts::{FilePart, Output, RowFormat};
 use settings::Settings;
 use std::collections::BTreeMap;
 use std::io::BufWriter;
 use std::sync::{Arc, Condvar, Mutex};
-use turns::{Shared, State};
+use turns::{FileState, SharedFile};
 use worker::FileWorker;
 
 /// Whose memory it is, in the words of an error.
@@ -87,9 +87,9 @@ pub fn copy_to(
         Format::Parquet => {}
     }
     if header.len() > 0 {
-        out.write(Part::Text(header, None), &mut 0, path)?;
+        out.write(FilePart::Text(header, None), &mut 0, path)?;
     }
-    let state = State {
+    let state = FileState {
         out: Some(out),
         left_out,
         waiting: BTreeMap::new(),
@@ -98,7 +98,7 @@ pub fn copy_to(
         spare: Vec::new(),
         rows: 0,
     };
-    Ok(Box::new(FileSink(Arc::new(Shared {
+    Ok(Box::new(FileSink(Arc::new(SharedFile {
         path: path.to_owned(),
         format: RowFormat { schema: schema.clone(), types, arrow, settings, most_bytes },
         state: Mutex::new(state),
@@ -110,7 +110,7 @@ pub fn copy_to(
 }
 
 /// Writes the rows that are pushed to it to a file. Made by [`copy_to`].
-pub struct FileSink(Arc<Shared>);
+pub struct FileSink(Arc<SharedFile>);
 
 impl FileSink {
     /// Completes the file and gives it its name. Returns its number of rows.

@@ -80,7 +80,7 @@ pub(super) enum Output {
 }
 
 /// Rows of one morsel, ready to be written.
-pub(super) enum Part {
+pub(super) enum FilePart {
     /// A text, with its memory if it is to wait.
     Text(Text, Option<Reservation>),
     Batch(Batch),
@@ -88,12 +88,12 @@ pub(super) enum Part {
     Group(Encoded),
 }
 
-impl Part {
+impl FilePart {
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Part::Text(text, _) => text.memory(),
-            Part::Batch(batch) => batch.bytes(),
-            Part::Group(group) => group.bytes(),
+            FilePart::Text(text, _) => text.memory(),
+            FilePart::Batch(batch) => batch.bytes(),
+            FilePart::Group(group) => group.bytes(),
         }
     }
 }
@@ -101,16 +101,16 @@ impl Part {
 impl Output {
     /// Writes a part, without the first bytes of a text that are left out. Returns the text, of which only
     /// the buffer is of use.
-    pub(super) fn write(&mut self, part: Part, left_out: &mut usize, path: &str) -> Result<Option<Text>> {
+    pub(super) fn write(&mut self, part: FilePart, left_out: &mut usize, path: &str) -> Result<Option<Text>> {
         let in_file = |e: Error| e.with_context(format!("'{path}'"));
         match (self, part) {
-            (Output::Text(out), Part::Text(text, _)) => {
+            (Output::Text(out), FilePart::Text(text, _)) => {
                 out.write_all(&text.as_bytes()[std::mem::take(left_out)..])
                     .map_err(|e| Error::io(format!("'{path}'"), &e))?;
                 Ok(Some(text))
             }
-            (Output::Parquet(out), Part::Batch(batch)) => out.add(batch).map(|()| None).map_err(in_file),
-            (Output::Parquet(out), Part::Group(group)) => {
+            (Output::Parquet(out), FilePart::Batch(batch)) => out.add(batch).map(|()| None).map_err(in_file),
+            (Output::Parquet(out), FilePart::Group(group)) => {
                 out.add_encoded(group).map(|()| None).map_err(in_file)
             }
             _ => Err(Error::internal("a part of another format than the file's")),

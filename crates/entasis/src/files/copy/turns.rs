@@ -1,10 +1,11 @@
 //! What the workers of a file share, and whose turn it is to write.
 //!
-//! Each worker's current morsel number only grows, so the parts up to the least of them ([`State::least`])
-//! may be written; others wait, by morsel. If many bytes wait, whoever would add to them waits, too
-//! ([`Shared::wait_for_room`]); the worker of the least morsel never does, so somebody always goes on.
+//! Each worker's current morsel number only grows, so the parts up to the least of them
+//! ([`FileState::least`]) may be written; others wait, by morsel. If many bytes wait, whoever would add to
+//! them waits, too ([`SharedFile::wait_for_room`]); the worker of the least morsel never does, so somebody
+//! always goes on.
 
-use super::parts::{Output, Part, RowFormat};
+use super::parts::{FilePart, Output, RowFormat};
 use crate::files::csv::text::Text;
 use crate::files::pipe::LOOK_EVERY;
 use crate::files::row_groups::Batch;
@@ -18,10 +19,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) const WAITING_SHARE: usize = 8;
 
 /// What workers share.
-pub(super) struct Shared {
+pub(super) struct SharedFile {
     pub(super) path: String,
     pub(super) format: RowFormat,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<FileState>,
     /// Tells workers that wait that others have gone on.
     pub(super) turn: Condvar,
     pub(super) target: Target,
@@ -31,13 +32,13 @@ pub(super) struct Shared {
 }
 
 /// The file, and the parts that wait for their turn.
-pub(super) struct State {
+pub(super) struct FileState {
     /// Taken out by the commit.
     pub(super) out: Option<Output>,
     /// Bytes at the start of the next text that are not written: the comma before the first row.
     pub(super) left_out: usize,
     /// Parts by morsel that wait for earlier ones.
-    pub(super) waiting: BTreeMap<u64, Vec<Part>>,
+    pub(super) waiting: BTreeMap<u64, Vec<FilePart>>,
     /// Their bytes.
     pub(super) waiting_bytes: usize,
     /// The current morsel of each worker; `None` once it has finished.
@@ -47,15 +48,15 @@ pub(super) struct State {
     pub(super) rows: u64,
 }
 
-impl State {
+impl FileState {
     /// The morsel whose parts may be written, as those of all before it.
     fn least(&self) -> u64 {
         self.current.iter().flatten().min().copied().unwrap_or(u64::MAX)
     }
 }
 
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedFile {
+    pub(super) fn lock(&self) -> MutexGuard<'_, FileState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,11 +72,11 @@ impl Shared {
     /// if they are to wait.
     pub(super) fn wait_for_room<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, FileState>,
         morsel: u64,
-        parts: &mut [Part],
-    ) -> Result<MutexGuard<'a, State>> {
-        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        parts: &mut [FilePart],
+    ) -> Result<MutexGuard<'a, FileState>> {
+        let bytes: usize = parts.iter().map(FilePart::bytes).sum();
         let most = self.memory.free().saturating_add(state.waiting_bytes) / WAITING_SHARE;
         while bytes > 0 && morsel > state.least() {
             if state.waiting_bytes + bytes <= most && self.reserve(parts).is_ok() {
@@ -89,9 +90,9 @@ impl Shared {
     }
 
     /// Reserves the memory of texts; other parts have theirs.
-    fn reserve(&self, parts: &mut [Part]) -> Result<()> {
+    fn reserve(&self, parts: &mut [FilePart]) -> Result<()> {
         for part in parts {
-            if let Part::Text(text, memory) = part {
+            if let FilePart::Text(text, memory) = part {
                 let mut own = Reservation::new(&self.memory);
                 own.resize(text.memory())?;
                 *memory = Some(own);
@@ -101,11 +102,11 @@ impl Shared {
     }
 
     /// Writes all parts that no earlier part can precede any more.
-    pub(super) fn write_ready(&self, state: &mut State) -> Result<()> {
+    pub(super) fn write_ready(&self, state: &mut FileState) -> Result<()> {
         let least = state.least();
         while let Some(entry) = state.waiting.first_entry().filter(|entry| *entry.key() <= least) {
             let parts = entry.remove();
-            let State { out, left_out, spare, current, waiting_bytes, .. } = &mut *state;
+            let FileState { out, left_out, spare, current, waiting_bytes, .. } = &mut *state;
             let out = out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
             for part in parts {
                 *waiting_bytes -= part.bytes();
@@ -119,13 +120,13 @@ impl Shared {
     }
 
     /// The encoded row group of `batches`.
-    pub(super) fn encode(&self, batches: Vec<Batch>) -> Result<Part> {
+    pub(super) fn encode(&self, batches: Vec<Batch>) -> Result<FilePart> {
         let encoder = match &mut self.lock().out {
             Some(Output::Parquet(out)) => out.encoder(&batches),
             _ => Err(Error::internal("row groups of another format than Parquet")),
         };
         let in_file = |e: Error| e.with_context(format!("'{}'", self.path));
-        encoder.map_err(in_file)?.encode(&batches, &self.memory, &self.context).map(Part::Group)
+        encoder.map_err(in_file)?.encode(&batches, &self.memory, &self.context).map(FilePart::Group)
     }
 
     /// Encodes row groups while there are complete ones.

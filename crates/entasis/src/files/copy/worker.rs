@@ -1,7 +1,7 @@
 //! A worker of a file: turns its chunks into parts and hands them over when a morsel ends.
 
-use super::parts::{Part, RowFormat, parts_of};
-use super::turns::Shared;
+use super::parts::{FilePart, RowFormat, parts_of};
+use super::turns::SharedFile;
 use crate::files::Format;
 use crate::files::csv::text::Text;
 use crate::files::row_groups::{Batch, split};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Turns chunks into parts.
 pub(super) struct FileWorker {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFile>,
     number: usize,
     /// The morsel of the rows that have not been handed over.
     morsel: u64,
@@ -22,14 +22,14 @@ pub(super) struct FileWorker {
     batches: Vec<Batch>,
     kept_rows: usize,
     kept_bytes: usize,
-    parts: Vec<Part>,
+    parts: Vec<FilePart>,
     /// Rows that have not been counted in the file.
     rows: u64,
 }
 
 impl FileWorker {
     /// One more worker.
-    pub(super) fn new(shared: &Arc<Shared>) -> FileWorker {
+    pub(super) fn new(shared: &Arc<SharedFile>) -> FileWorker {
         let mut state = shared.lock();
         state.current.push(Some(0));
         FileWorker {
@@ -57,21 +57,21 @@ impl FileWorker {
             }
         }
         (self.kept_rows, self.kept_bytes) = (0, 0);
-        self.parts.extend(self.batches.drain(..).map(Part::Batch));
+        self.parts.extend(self.batches.drain(..).map(FilePart::Batch));
         self.hand_over(next)
     }
 
     /// Hands over what has become parts or text, and writes what can be written.
     fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
         if self.text.len() > 0 {
-            self.parts.push(Part::Text(std::mem::take(&mut self.text), None));
+            self.parts.push(FilePart::Text(std::mem::take(&mut self.text), None));
         }
         let shared = self.shared.clone();
         shared.context.check()?;
         {
             let mut state = shared.wait_for_room(shared.lock(), self.morsel, &mut self.parts)?;
             if !self.parts.is_empty() {
-                state.waiting_bytes += self.parts.iter().map(Part::bytes).sum::<usize>();
+                state.waiting_bytes += self.parts.iter().map(FilePart::bytes).sum::<usize>();
                 state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
             }
             state.rows += std::mem::take(&mut self.rows);
