@@ -37,7 +37,7 @@ pub(crate) struct Names<'a> {
     /// True if the home is the current database.
     is_here: bool,
     /// The current time and the time zone.
-    clocks: entasis_sql::Session,
+    clocks: entasis_functions::Session,
     /// The work that pins tables and records what was seen of them.
     work: Mutex<&'a mut Work>,
     /// True while statements of a sample are bound, which may not name a sample in turn.
@@ -51,9 +51,9 @@ type AboutLayout = fn(&Looked<'_>, &Binding<'_>, Option<&str>) -> Result<Arc<dyn
 
 impl<'a> Names<'a> {
     pub(crate) fn new(session: &'a Session, work: &'a mut Work) -> Names<'a> {
-        let clocks = entasis_sql::Session {
+        let clocks = entasis_functions::Session {
             transaction: work.began,
-            statement: entasis_sql::clock(),
+            statement: entasis_functions::clock(),
             zone: session.time_zone(),
         };
         Names {
@@ -493,7 +493,7 @@ impl entasis_sql::Catalog for Names<'_> {
         settings::get(self.session, name).ok()
     }
 
-    fn session(&self) -> entasis_sql::Session {
+    fn session(&self) -> entasis_functions::Session {
         self.clocks
     }
 }

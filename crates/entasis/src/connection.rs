@@ -20,7 +20,8 @@ use crate::{command, define, execute, follow, home, keyed, resting, settings, st
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
-use entasis_sql::{Parsed, Statement, TimeZone};
+use entasis_functions::TimeZone;
+use entasis_sql::{Parsed, Statement};
 use entasis_storage::{TableEntry, Waiter, WriterName};
 use entasis_vector::error::sqlstate;
 use entasis_vector::statement::within;

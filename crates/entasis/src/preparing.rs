@@ -90,7 +90,7 @@ impl Connection {
         let error = Error::input(format!("there is no prepared statement {name}"))
             .with_sqlstate(sqlstate::NOT_PREPARED);
         let names: Vec<String> = self.session.named.lock().keys().cloned().collect();
-        let near = entasis_sql::nearest(name, names.iter().map(String::as_str));
+        let near = entasis_vector::suggest::nearest(name, names.iter().map(String::as_str));
         match near {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error,

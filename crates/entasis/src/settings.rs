@@ -11,7 +11,7 @@ use entasis_engine::exec::{
     parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
-use entasis_sql::TimeZone;
+use entasis_functions::TimeZone;
 use entasis_storage::wal::Synchronous;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;

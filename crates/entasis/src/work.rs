@@ -157,7 +157,7 @@ impl Work {
             base: names.clone(),
             names,
             rows,
-            began: entasis_sql::clock(),
+            began: entasis_functions::clock(),
             is_transaction: false,
             seen: Vec::new(),
             used: Vec::new(),

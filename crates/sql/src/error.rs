@@ -85,7 +85,7 @@ fn schema_error(error: SchemaError) -> Error {
             let error =
                 Error::input(format!("there is no column {shown}")).with_sqlstate(sqlstate::NO_COLUMN);
             let names = valid_fields.iter().map(|column| column.name.as_str());
-            match crate::names::nearest(&field.name, names) {
+            match entasis_vector::suggest::nearest(&field.name, names) {
                 Some(near) if near != field.name => error.with_hint(format!("did you mean {near}?")),
                 Some(near) => {
                     match valid_fields.iter().find(|c| c.name == near).and_then(|c| c.relation.as_ref()) {

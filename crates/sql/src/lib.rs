@@ -21,10 +21,10 @@
 //! statements             what each kind of statement becomes
 //! rewrite  lower         trees for the binder; the binder's plans to the engine's
 //! binding  clauses       what DataFusion's binder requests, and types; unsupported clauses
-//! functions              the function library
-//! environment            what a statement is bound against: catalog, session, parameters
+//! functions              the function library as the binder sees it
+//! environment            what a statement is bound against: catalog, parameters
 //! syntax  error          text to trees, and their parts; DataFusion's errors in our words
-//! expressions  hidden  names
+//! hidden
 //! ```
 //!
 //! Queries within a query that are planned while the binder requests them (views, `DESCRIBE` in `FROM`) are
@@ -38,21 +38,16 @@ mod binding;
 mod clauses;
 mod environment;
 mod error;
-mod expressions;
 mod functions;
 mod hidden;
 mod lower;
-mod names;
 mod rewrite;
 mod statements;
 mod syntax;
 #[cfg(test)]
 mod tests;
 
-pub use environment::{Argument, Catalog, Sequence, Session, TimeZone, clock};
-pub use expressions::fold::convert;
-pub use functions::catalog::FunctionEntry;
-pub use names::nearest;
+pub use environment::{Argument, Catalog, Sequence};
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
     Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,
@@ -74,21 +69,6 @@ pub use syntax::{is_on_deep_stack, on_deep_stack};
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {
     functions::Library::get().names()
-}
-
-/// The content of `docs/functions.md`.
-pub fn functions_page() -> String {
-    functions::catalog::page::page()
-}
-
-/// The examples on that page: a query, and its result as text.
-pub fn function_examples() -> Vec<(String, String)> {
-    functions::catalog::page::examples()
-}
-
-/// All functions, for tests that call each of them.
-pub fn function_entries() -> Vec<FunctionEntry> {
-    functions::catalog::entries()
 }
 
 /// The keywords of the language, in upper case and sorted, for completion.

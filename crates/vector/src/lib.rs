@@ -6,6 +6,7 @@
 //! Reading order: [`types`] (what a column may hold) → [`value`] (one of them) → [`vector`] (2048 of them) →
 //! [`chunk`] (several vectors, with selections) → [`expr`] (what is computed over a chunk).
 
+pub mod aggregate;
 pub mod array;
 pub mod bitmap;
 pub mod buffer;
@@ -27,6 +28,7 @@ pub mod slots;
 pub mod statement;
 pub mod stored;
 pub mod string;
+pub mod suggest;
 pub mod types;
 pub mod value;
 pub mod vector;

@@ -1,6 +1,6 @@
 //! The value of a scalar subquery, as an aggregate.
 
-use super::{ExternalAggregate, GroupStates};
+use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::{DataType, Error, Result, Value, Vector};
 use std::any::Any;
 

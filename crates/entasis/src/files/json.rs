@@ -6,7 +6,7 @@
 
 use super::csv::text::{Parts, Take, Text};
 use super::strings::{LONG, reserve_value, string};
-use entasis_sql::TimeZone;
+use entasis_functions::TimeZone;
 use entasis_vector::value::nested;
 use entasis_vector::{Chunk, DataType, Result, Schema, Value};
 use std::fmt::{self, Write};

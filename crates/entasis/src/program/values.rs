@@ -4,7 +4,8 @@
 //! and are borrowed as they were given. What is compared with a key is never converted, because a comparison
 //! is not an assignment.
 
-use entasis_sql::{Scalar, convert};
+use entasis_functions::expressions::fold::convert;
+use entasis_sql::Scalar;
 use entasis_storage::{Datum, Sequence};
 use entasis_vector::{DataType, Value};
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! REAL with a decimal becomes a DOUBLE.
 //!
 //! **Exact numbers that no single decimal type can hold** are left as they are: lowering compares them
-//! exactly ([`crate::expressions::exact`]).
+//! exactly ([`entasis_functions::expressions::exact`]).
 //!
 //! **Structs get the fields of both**, by name, as in DuckDB; those that a value lacks are NULL. DataFusion
 //! takes the fields of one of them.
@@ -19,8 +19,6 @@
 //! Expressions and nodes are visited inputs first, so that each sees the final types of its inputs.
 
 use crate::error::{external, type_name};
-use crate::expressions::exact;
-use crate::functions::definition::types::common_by_name;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
@@ -34,6 +32,8 @@ use datafusion_expr::{
     Values, cast,
 };
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use entasis_functions::definition::types::common_by_name;
+use entasis_functions::expressions::exact;
 use entasis_vector::{Error, statement};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The information that the binder requests from the owner of the tables.
 
-use super::session::Session;
 use entasis_engine::relation::{Definition, Relation};
+use entasis_functions::Session;
 use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
 

@@ -4,11 +4,11 @@
 //! `crate::statements::resolve`.
 
 use super::Catalog;
-use crate::names::nearest;
 use crate::syntax::object_name::{INFORMATION_SCHEMA, PG_TEMP, TEMP, bare, is_main, table_name};
 use crate::syntax::place::locate_ident;
 use datafusion_sql::sqlparser::ast::ObjectName;
 use entasis_vector::error::sqlstate;
+use entasis_vector::suggest::nearest;
 use entasis_vector::{Error, Result, name};
 
 /// The name, in lower case, of an object to be created, temporary or not.

@@ -1,11 +1,11 @@
 //! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB; for dates, times
 //! and intervals the type of [`Kind::Mean`].
 
-use super::aggregates::Kind;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::function::AccumulatorArgs;
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use entasis_functions::aggregates::Kind;
 use entasis_vector::Error;
 use std::sync::Arc;
 

@@ -2,9 +2,11 @@
 //!
 //! A function of DataFusion's library is available if the catalog has an entry for it.
 
-use super::{aggregates, average, catalog, native, sum, time, unifying, window};
+use super::{aggregates, average, catalog, native, sum, time, unifying};
 use crate::syntax::sequence_call;
 use datafusion_expr::{AggregateUDF, ScalarUDF};
+use entasis_functions::catalog::{self as entries, definition};
+use entasis_functions::windows;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -50,7 +52,7 @@ impl Library {
                 aggregate.entry(alias.to_string()).or_insert(udf);
             }
         }
-        let is_known = |name: &str| catalog::definition(name).is_some();
+        let is_known = |name: &str| definition(name).is_some();
         scalar.retain(|name, _| is_known(name));
         aggregate.retain(|name, _| is_known(name));
         for name in unifying::NAMES {
@@ -58,8 +60,8 @@ impl Library {
                 scalar.insert(name.to_string(), unifying::unifying(library));
             }
         }
-        for (name, definition) in catalog::scalars() {
-            scalar.insert(name.to_string(), catalog::bind::udf(name, definition));
+        for (name, definition) in entries::scalars() {
+            scalar.insert(name.to_string(), catalog::udf(name, definition));
         }
         for (name, udf) in native::all().into_iter().chain(time::all()) {
             scalar.insert(name.to_string(), udf);
@@ -92,7 +94,7 @@ impl Library {
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.scalar.keys().chain(self.aggregate.keys()).cloned().collect();
         names.extend(sequence_call::NAMES.map(String::from));
-        names.extend(window::names().map(String::from));
+        names.extend(windows::names().map(String::from));
         names.sort();
         names.dedup();
         names
@@ -107,15 +109,15 @@ mod tests {
     fn every_function_has_an_entry_and_every_entry_a_function() {
         let library = Library::get();
         for name in library.names() {
-            assert!(catalog::definition(&name).is_some(), "{name} is not in the catalog");
+            assert!(definition(&name).is_some(), "{name} is not in the catalog");
         }
-        for section in catalog::SECTIONS {
+        for section in entries::SECTIONS {
             for definition in section.functions.iter().copied().flatten() {
                 for name in definition.names {
                     assert!(
                         library.has(name)
                             || sequence_call::NAMES.contains(name)
-                            || window::is_window_function(name),
+                            || windows::is_window_function(name),
                         "there is no function {name}"
                     );
                     assert_eq!(*name, name.to_ascii_lowercase());

@@ -196,40 +196,6 @@ fn number(of: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// A date part by any of its names.
-pub(crate) fn date_part(name: &str) -> Option<DatePart> {
-    let name = name.to_ascii_lowercase();
-    match &*name {
-        "ms" => return Some(DatePart::Millisecond),
-        "s" => return Some(DatePart::Second),
-        _ => {}
-    }
-    Some(match name.trim_end_matches('s') {
-        "millennium" | "millenium" | "millennia" | "mil" => DatePart::Millennium,
-        "century" | "centurie" | "cent" | "c" => DatePart::Century,
-        "decade" | "dec" => DatePart::Decade,
-        "isoyear" => DatePart::IsoYear,
-        "yearweek" => DatePart::YearWeek,
-        "era" => DatePart::Era,
-        "year" | "yr" | "y" => DatePart::Year,
-        "quarter" | "qtr" => DatePart::Quarter,
-        "month" | "mon" => DatePart::Month,
-        "week" | "w" | "weekofyear" | "isoweek" => DatePart::Week,
-        "day" | "d" | "dayofmonth" => DatePart::Day,
-        "dow" | "dayofweek" | "weekday" => DatePart::DayOfWeek,
-        "isodow" => DatePart::IsoDayOfWeek,
-        "doy" | "dayofyear" => DatePart::DayOfYear,
-        "hour" | "hr" | "h" => DatePart::Hour,
-        "minute" | "min" | "m" => DatePart::Minute,
-        "second" | "sec" => DatePart::Second,
-        "millisecond" | "msec" => DatePart::Millisecond,
-        "microsecond" | "u" | "usec" => DatePart::Microsecond,
-        "epoch" => DatePart::Epoch,
-        "julian" => DatePart::Julian,
-        _ => return None,
-    })
-}
-
 fn refuse<T>(message: String) -> DfResult<T> {
     Err(DataFusionError::External(Box::new(Error::input(message))))
 }
@@ -242,7 +208,7 @@ fn is_blob(ty: &ArrowType) -> bool {
 pub(super) fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
     let types =
         types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
-    super::definition::types::common(&types).map(entasis_arrow::to_arrow_type)
+    entasis_functions::definition::types::common(&types).map(entasis_arrow::to_arrow_type)
 }
 
 fn micros(zone: bool) -> ArrowType {
@@ -396,7 +362,7 @@ impl ScalarUDFImpl for Native {
         if matches!(self.kind, Kind::DatePart | Kind::DateTrunc) {
             let part = match args.scalar_arguments.first() {
                 Some(Some(ScalarValue::Utf8(Some(name)) | ScalarValue::Utf8View(Some(name)))) => {
-                    match date_part(name) {
+                    match entasis_functions::date_part(name) {
                         Some(part) => part,
                         // For parts of an offset, see `crate::lower::expr`.
                         None if self.kind == Kind::DatePart

@@ -5,10 +5,10 @@
 //! lists may be taken apart several times, one node for each.
 
 use super::{Lowered, Lowering, Scope};
-use crate::functions::catalog::call::named_call;
 use crate::hidden::visible;
 use datafusion_expr as df;
 use entasis_engine::plan::{Node, Project, Unnest};
+use entasis_functions::catalog::call::named_call;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 

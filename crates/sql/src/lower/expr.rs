@@ -5,19 +5,12 @@
 
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
-use crate::environment::TimeZone;
 use crate::error::{from_datafusion, readable};
-use crate::expressions::exact::exact;
-use crate::expressions::external::fold_external;
-use crate::expressions::fold;
-use crate::functions::catalog::bind;
-use crate::functions::catalog::call::{catalog_call, named_call};
-use crate::functions::kernels::{SUBSTRING, TRUNCATE_INTERVAL};
-use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
+use crate::functions::catalog;
+use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction};
 use crate::functions::outer_aggregate::OuterAggregate;
 use crate::functions::scalar::{External, argument_field};
-use crate::functions::time::TimeFunction;
-use crate::functions::zone as zoned;
+use crate::functions::time::TimeUdf;
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::simplify::ExprSimplifyResult;
@@ -25,6 +18,14 @@ use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, Operator, ReturnFieldArgs, ScalarUDFImpl};
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_engine::plan::Node;
+use entasis_functions::TimeZone;
+use entasis_functions::catalog::call::{catalog_call, named_call};
+use entasis_functions::date_part;
+use entasis_functions::expressions::exact::exact;
+use entasis_functions::expressions::external::fold_external;
+use entasis_functions::expressions::fold;
+use entasis_functions::kernels::{SUBSTRING, TRUNCATE_INTERVAL};
+use entasis_functions::zoned;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
 use entasis_vector::statement;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -346,13 +347,13 @@ impl Lowering<'_> {
                 _ => Err(Error::internal("an aggregate that subqueries read is no column")),
             };
         }
-        if let Some(named) = function.func.inner().downcast_ref::<bind::Function>() {
+        if let Some(named) = function.func.inner().downcast_ref::<catalog::Function>() {
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
             let mut args = self.arguments(&function.args, scope, node)?;
             settle(&mut args, &function.args, scope)?;
             return catalog_call(named.name, named.definition, args, Some(ty), self.session.zone);
         }
-        if let Some(time) = function.func.inner().downcast_ref::<TimeFunction>() {
+        if let Some(time) = function.func.inner().downcast_ref::<TimeUdf>() {
             if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
                 return Err(Error::not_supported(format!(
                     "the function {} in a template",
@@ -365,7 +366,7 @@ impl Lowering<'_> {
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
             let args = self.arguments(&function.args, scope, node)?.into_iter().zip(&types);
             let args = args.map(|(arg, ty)| Ok(fold::cast_expr(arg, from_arrow_type(ty)?, false)));
-            return time.lower(args.collect::<Result<_>>()?, ty, &self.session);
+            return time.function.call(args.collect::<Result<_>>()?, ty, &self.session);
         }
         if function.func.name() == "coalesce" {
             let mut args = self.arguments(&function.args, scope, node)?;

@@ -19,12 +19,12 @@
 
 use super::Lowering;
 use super::tree::{free_columns, refresh, substitute};
-use crate::expressions::fold;
 use datafusion_expr::Expr as DfExpr;
 use entasis_engine::plan::{
     self, AggregateCall, AggregateFunction, Node, Project, Scan, SetKind, SetOperation,
 };
 use entasis_engine::relation::Relation;
+use entasis_functions::expressions::fold;
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::HashMap;

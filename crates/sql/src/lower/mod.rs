@@ -35,10 +35,9 @@ mod window;
 
 use crate::binding::context::{Context, Work};
 use crate::binding::source::{Rows, Source};
-use crate::environment::{Parameters, Session};
+use crate::environment::Parameters;
 use crate::error::readable;
-use crate::expressions::fold;
-use crate::functions::zone::session::{apply_to_plan, in_zone};
+use crate::functions::zone::{apply_to_plan, in_zone};
 use crate::hidden::{marked_set, visible};
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
@@ -50,6 +49,8 @@ use entasis_engine::plan::{
 };
 use entasis_engine::relation::Relation;
 use entasis_engine::shared::Shared;
+use entasis_functions::Session;
+use entasis_functions::expressions::fold;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Field, Result, Value, statement};
 use std::collections::{HashMap, HashSet};

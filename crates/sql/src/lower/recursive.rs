@@ -4,7 +4,7 @@
 use super::tree::free_columns;
 use super::{Lowered, Lowering, Scope, cast_outputs};
 use crate::binding::context::{Keyed, Work};
-use crate::functions::zone::session::apply_to_plan;
+use crate::functions::zone::apply_to_plan;
 use datafusion_expr as df;
 use entasis_engine::plan::{Node, Output, Plan, Scan};
 use entasis_engine::recursive::{Keeps, Recursive, WorkTable};

@@ -15,12 +15,12 @@ use super::tree::free_columns;
 use super::unnest::{Outcome, Purpose, filter};
 use super::{Lowered, Lowering, Scope, take};
 use crate::error::from_datafusion;
-use crate::expressions::fold;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Expr as DfExpr, ExprSchemable, Operator, Subquery};
 use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Join, JoinKey, JoinKind, Node};
+use entasis_functions::expressions::fold;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 

@@ -26,11 +26,11 @@ use super::keys::{as_key, split_keys};
 use super::null_aware::Unknown;
 use super::tree::{free_columns, is_repeatable, refresh, replace, substitute};
 use super::window::row_number;
-use crate::expressions::fold;
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
     Scan, SetOperation, Sort, SortKey, Unnest, Values, Window, has_forms,
 };
+use entasis_functions::expressions::fold;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 use std::collections::{HashMap, HashSet};

@@ -5,14 +5,15 @@
 use super::aggregate::Asked;
 use super::{Lowered, Lowering, Scope};
 use crate::error::from_datafusion;
-use crate::expressions::fold;
+use crate::functions::Library;
 use crate::functions::window_call::{self, End, Frame, Function, Units, WindowCall};
-use crate::functions::{Library, window};
 use crate::hidden::visible;
 use datafusion_expr::expr::WindowFunction as DfWindow;
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, WindowFunctionDefinition};
 use entasis_arrow::from_arrow_type;
 use entasis_engine::plan::{self, Bound, Exclude, FrameUnits, Node, SortKey, WindowFunction};
+use entasis_functions::expressions::fold;
+use entasis_functions::windows;
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result};
 
@@ -220,7 +221,7 @@ fn said_of(function: &DfWindow) -> Result<&WindowCall> {
 /// The window function of this name, if it is not an aggregate.
 fn plain(name: &str) -> Option<WindowFunction> {
     use WindowFunction as F;
-    window::is_window_function(name).then_some(())?;
+    windows::is_window_function(name).then_some(())?;
     Some(match name {
         "row_number" => F::RowNumber,
         "rank" => F::Rank,

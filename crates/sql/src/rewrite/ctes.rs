@@ -19,7 +19,7 @@ use super::volatile::is_volatile;
 use super::{recursive, using_key};
 use crate::binding::context::Context;
 use crate::functions::Library;
-use crate::functions::zone::session::apply_to_plan;
+use crate::functions::zone::apply_to_plan;
 use crate::hidden::{MATERIALIZED, NOT_MATERIALIZED, all_of, hidden, number_in, numbered, visible};
 use crate::syntax::parse::parse_query;
 use crate::syntax::walk::{Walk, WalkMut};

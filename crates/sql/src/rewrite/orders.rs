@@ -8,12 +8,12 @@
 //! ```
 //! The third argument in the first example says that the order is descending.
 
-use crate::functions::aggregates::OF_ORDER;
 use datafusion_sql::sqlparser::ast::Expr;
 use datafusion_sql::sqlparser::ast::{
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
     OrderByExpr, Value,
 };
+use entasis_functions::aggregates::OF_ORDER;
 use entasis_vector::{Error, Result};
 
 /// Rewrites a call of the function `name`.

@@ -10,7 +10,7 @@ use super::{
 use crate::binding::context::{Context, ResultNames};
 use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::clauses;
-use crate::functions::{Library, outer_aggregate, sequence, window, window_call};
+use crate::functions::{Library, outer_aggregate, sequence, window_call};
 use crate::hidden::{EXACT, NEAREST, SETS, hidden, set_marker};
 use crate::syntax::build::{as_type, call};
 use crate::syntax::parse::parse_query;
@@ -24,6 +24,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
+use entasis_functions::windows::is_window_function;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -255,7 +256,7 @@ impl<'a> Rewriter<'a> {
         if window_call::number_in(&name).is_some() {
             return ControlFlow::Continue(());
         }
-        if window::is_window_function(&name) && !Library::get().has(&name) {
+        if is_window_function(&name) && !Library::get().has(&name) {
             let error = Error::input(format!("{name} is a window function, and needs OVER (…)"));
             return ControlFlow::Break(match span_position(function.name.span()) {
                 Some(position) => error.with_position(position),
@@ -299,7 +300,7 @@ impl<'a> Rewriter<'a> {
             }
             let names = library.names();
             return ControlFlow::Break(
-                match crate::names::nearest(&name, names.iter().map(String::as_str)) {
+                match entasis_vector::suggest::nearest(&name, names.iter().map(String::as_str)) {
                     Some(near) => error.with_hint(format!("did you mean {near}?")),
                     None => error,
                 },

@@ -13,8 +13,8 @@
 
 use super::volatile::calls_volatile;
 use crate::binding::context::Context;
+use crate::functions::Library;
 use crate::functions::window_call::{End, Exclude, Frame, Units, WindowCall};
-use crate::functions::{Library, window};
 use crate::hidden::{EXCLUDE, MARK};
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
@@ -23,6 +23,7 @@ use datafusion_sql::sqlparser::ast::{
     ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, SetExpr, VisitorMut, WindowFrame,
     WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
+use entasis_functions::windows;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::collections::HashMap;
@@ -51,7 +52,7 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
         return Err(Error::internal("a window whose name was not written out"));
     };
     let is_aggregate = Library::get().aggregate(name).is_some();
-    if !is_aggregate && !window::is_window_function(name) {
+    if !is_aggregate && !windows::is_window_function(name) {
         let error = Error::input(format!("{name} is neither an aggregate nor a window function"));
         return Err(error.with_sqlstate(sqlstate::NO_FUNCTION));
     }

@@ -213,7 +213,7 @@ impl Altered {
     fn no_constraint(&self, name: &Ident) -> Error {
         let text = format!("table {} has no constraint {}", self.declared.table, name.value);
         let error = locate_ident(Error::input(text), name);
-        match crate::names::nearest(&name.value, self.constraint_names()) {
+        match entasis_vector::suggest::nearest(&name.value, self.constraint_names()) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error,
         }

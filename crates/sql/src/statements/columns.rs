@@ -1,9 +1,9 @@
 //! Finds columns of a table by the names in a statement.
 
-use crate::names::nearest;
 use crate::syntax::place::locate_ident;
 use datafusion_sql::sqlparser::ast::Ident;
 use entasis_vector::error::sqlstate;
+use entasis_vector::suggest::nearest;
 use entasis_vector::{Error, Field, Result};
 
 /// The columns of a table with these `names`; all of them if there are no names.

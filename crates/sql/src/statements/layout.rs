@@ -55,7 +55,7 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
             "update_sla" => choice.update_sla = Some(latency(&name, value)?),
             _ => {
                 let error = at(Error::input(format!("a table has no option {name}")), key);
-                return Err(match crate::names::nearest(&name, OPTIONS) {
+                return Err(match entasis_vector::suggest::nearest(&name, OPTIONS) {
                     Some(near) => error.with_hint(format!("did you mean {near}?")),
                     None => error.with_hint(format!("the options are {}", OPTIONS.join(", "))),
                 });

@@ -1,9 +1,9 @@
-//! The session's time zone in all plans of a bound statement ([`session`](crate::functions::zone::session)).
+//! The session's time zone in all plans of a bound statement ([`crate::functions::zone`]).
 
 use super::bound::{Alteration, Statement};
-use crate::environment::TimeZone;
-use crate::functions::zone::session::apply_to_plan;
+use crate::functions::zone::apply_to_plan;
 use entasis_engine::plan::Plan;
+use entasis_functions::TimeZone;
 
 /// Applies `zone` to all plans of a statement.
 pub(crate) fn apply(statement: &mut Statement, zone: TimeZone) {

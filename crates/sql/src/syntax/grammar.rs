@@ -7,13 +7,13 @@ use super::depth::MAX_NESTING;
 use super::dialect::EntasisDialect;
 use super::parsed::Ast;
 use super::place::{Lines, position, split_location};
-use crate::names::nearest;
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::expr::parse::parse_interval;
+use entasis_vector::suggest::nearest;
 use entasis_vector::{Error, Result, Value};
 
 /// The setting behind `SET search_path` and `SET schema`.

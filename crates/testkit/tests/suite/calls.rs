@@ -13,7 +13,7 @@
 //! the page, and the signatures of the catalog.
 
 use entasis::{Config, Connection, DataType, Database, ErrorKind, Value};
-use entasis_sql::FunctionEntry;
+use entasis_functions::catalog::FunctionEntry;
 
 /// Functions that give a result for a NULL among their arguments.
 const TAKES_NULL: &[&str] = &[
@@ -131,7 +131,7 @@ const ROWS: &str = " FROM (VALUES (1, 'b', true), (2, 'a', true), (6, 'a', false
 
 pub(super) fn shapes(connection: &Connection) -> Vec<Shape> {
     let mut shapes = Vec::new();
-    for entry in entasis_sql::function_entries() {
+    for entry in entasis_functions::catalog::entries() {
         if entry.section == "Window functions" || LEFT_OUT.contains(&entry.names[0]) {
             continue;
         }

@@ -8,7 +8,7 @@ use entasis::{Config, Database, ErrorKind};
 
 /// The names in a section of the page.
 fn names(title: &str) -> Vec<String> {
-    let page = entasis_sql::functions_page();
+    let page = entasis_functions::catalog::page::page();
     let section = page.split("\n## ").find(|section| section.starts_with(title)).expect("a section");
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     let cells = rows.filter_map(|row| row.split(" | ").next());

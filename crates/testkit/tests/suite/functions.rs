@@ -6,7 +6,8 @@ use entasis_testkit::golden;
 
 #[test]
 fn the_page_is_up_to_date() {
-    if let Err(difference) = golden::check("../docs/functions.md", &entasis_sql::functions_page()) {
+    if let Err(difference) = golden::check("../docs/functions.md", &entasis_functions::catalog::page::page())
+    {
         panic!("{difference}");
     }
 }
@@ -15,7 +16,7 @@ fn the_page_is_up_to_date() {
 fn the_examples_give_what_they_say() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
     let mut failures = Vec::new();
-    for (query, expected) in entasis_sql::function_examples() {
+    for (query, expected) in entasis_functions::catalog::page::examples() {
         let found = match connection.execute(&query) {
             Ok(rows) => {
                 let shown =
@@ -33,7 +34,7 @@ fn the_examples_give_what_they_say() {
 
 #[test]
 fn what_the_page_says_is_left_out_is_not_there() {
-    let page = entasis_sql::functions_page();
+    let page = entasis_functions::catalog::page::page();
     let (_, rest) = page.split_once("## What is left out").expect("the section");
     let (section, _) = rest.split_once("Where PostgreSQL and DuckDB disagree").expect("its end");
     let known = entasis::functions();

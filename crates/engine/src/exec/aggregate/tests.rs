@@ -3,8 +3,9 @@
 use super::*;
 use crate::exec::group_table::direct::Direct;
 use crate::exec::testing::{Chance, chunk_of, column, context, drain, push_all};
-use crate::plan::{AggregateFunction, ExternalAggregate, GroupStates, SortKey};
+use crate::plan::{AggregateFunction, SortKey};
 use crate::settings::Spilling;
+use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::{DataType, Value};
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -6,9 +6,9 @@
 //! sees the rows of its frame in their order.
 
 use crate::memory::Reservation;
-use crate::plan::{ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::Result;
+use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use std::ops::Range;
 
 /// Rows, or nodes, of one node.

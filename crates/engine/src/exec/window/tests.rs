@@ -11,6 +11,7 @@ use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::exec::testing::Chance;
 use crate::plan::*;
 use crate::settings::{Settings, Spilling, TempCompression};
+use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, ErrorKind, Interval, Result, Value, Vector};
 use std::any::Any;

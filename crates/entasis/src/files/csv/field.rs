@@ -12,7 +12,7 @@ use super::guess::{
 use super::parse::{boolean, date, decimal, float, integer, time, timestamp, timestamp_tz};
 use super::record::Span;
 use crate::files::strings::LONG;
-use entasis_sql::TimeZone;
+use entasis_functions::TimeZone;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::meter::Meter;
 use entasis_vector::statement;

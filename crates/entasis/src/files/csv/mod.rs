@@ -41,8 +41,8 @@ use super::option_values::{
     byte_option, count_option, delimiter_option, flag_option, text_option, texts_option, type_option,
     types_option,
 };
+use entasis_functions::TimeZone;
 use entasis_sql::Argument;
-use entasis_sql::TimeZone;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use record::Span;
 use std::path::Path;

@@ -675,7 +675,7 @@ mod tests {
             Format::Csv,
             &std::iter::once(path).chain(named).collect::<Vec<_>>(),
             &Arc::default(),
-            (&CancelFlag::default(), entasis_sql::TimeZone::UTC),
+            (&CancelFlag::default(), entasis_functions::TimeZone::UTC),
         )
     }
 

@@ -19,7 +19,7 @@ use super::{ROW_ID, ROW_ID_TYPE, Target};
 use crate::binding::context::{Given, ROWS, TARGET};
 use crate::binding::source::Rows;
 use crate::environment::{Catalog, Parameters};
-use crate::functions::zone::session::apply_to_plan;
+use crate::functions::zone::apply_to_plan;
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Action, Change, Repeated};
