@@ -17,9 +17,9 @@ use crate::relations::{self, TableRelation};
 use crate::search_path::{MAIN, SearchPath};
 use crate::session::{Attached, Session};
 use crate::work::{Other, Work};
-use crate::{files, home, layouts, settings};
+use crate::{home, layouts, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
-use entasis_sql::Argument;
+use entasis_functions::Argument;
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, TableSnapshot};
 use entasis_vector::{Error, Field, Result, Value, name};
@@ -65,6 +65,15 @@ impl<'a> Names<'a> {
             work: Mutex::new(work),
             is_in_sample: AtomicBool::new(false),
             unreadable: Mutex::default(),
+        }
+    }
+
+    /// What files take from the session.
+    fn host(&self) -> entasis_files::Host<'_> {
+        entasis_files::Host {
+            cancel: &self.session.cancel,
+            zone: self.clocks.zone,
+            parse_type: entasis_sql::parse_type,
         }
     }
 
@@ -443,7 +452,8 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>> {
-        files::open(path, &files::Options::default(), &self.session.cancel).map(|file| self.noted(file))
+        entasis_files::open(path, &entasis_files::Options::default(), &self.session.cancel)
+            .map(|file| self.noted(file))
     }
 
     fn copied_file(
@@ -452,7 +462,7 @@ impl entasis_sql::Catalog for Names<'_> {
         targets: &[Field],
         options: &[(String, Value)],
     ) -> Result<Arc<dyn Relation>> {
-        files::copy_from(path, targets, options, (&self.session.cancel, self.clocks.zone))
+        entasis_files::copy_from(path, targets, options, &self.host())
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
@@ -472,8 +482,8 @@ impl entasis_sql::Catalog for Names<'_> {
             None => {
                 let stored = |table: &str| self.written_table(table).map(|(rows, _)| rows);
                 let rejects = &self.session.rejects;
-                let by = (&self.session.cancel, self.clocks.zone);
-                relations::table_function(name, args, rejects, by, stored).map(|found| self.noted(found))
+                relations::table_function(name, args, rejects, &self.host(), stored)
+                    .map(|found| self.noted(found))
             }
         }
     }

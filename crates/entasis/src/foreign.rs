@@ -45,11 +45,13 @@ fn hint(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::test_files::Directory;
 
     #[test]
     fn files_of_others_are_known() {
-        let directory = Directory::new();
+        let directory = std::env::temp_dir().join(format!("entasis-foreign-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("x");
+        let write = |bytes: &[u8]| std::fs::write(&path, bytes).unwrap();
         for (start, part) in [
             (&b"SQLite format 3\0rest"[..], "SQLite"),
             (b"12345678DUCK", "DuckDB"),
@@ -57,11 +59,13 @@ mod tests {
             (b"PK\x03\x04...", "spreadsheet"),
             (b"a,b\n1,2\n", "read_csv"),
         ] {
-            let path = directory.write("x", start);
+            write(start);
             let error = crate::Database::open(&path, crate::Config::default()).err().unwrap();
             assert!(error.hint().unwrap().contains(part), "{error:?}");
             assert_eq!(std::fs::read(&path).unwrap(), start);
         }
-        assert_eq!(hint(directory.write("x", b"\0\x01").as_ref()), None);
+        write(b"\0\x01");
+        assert_eq!(hint(&path), None);
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

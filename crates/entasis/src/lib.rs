@@ -39,7 +39,6 @@
 //! session                          the state of a connection besides its transaction
 //! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
 //! relations                        what FROM may name
-//! files                            files that statements read and write
 //! shared  program                  what connections share, and upkeep; keyed statements
 //! config  rows  arguments  search_path  interrupt  record  numbers  foreign
 //! ```
@@ -58,7 +57,6 @@ mod databases;
 mod define;
 mod execute;
 mod explain;
-pub mod files;
 mod follow;
 mod foreign;
 mod home;
@@ -91,10 +89,10 @@ pub use connection::{Connection, Replacement};
 pub use database::Database;
 pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
+pub use entasis_files::json::{write_json, write_json_text};
 pub use entasis_functions::TimeZone;
 pub use entasis_sql::{functions, keywords};
 pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
-pub use files::json::{write_json, write_json_text};
 pub use relations::{arrow_relation, arrow_relation_schema};
 pub use rows::Rows;
 pub use shared::refuse_database;

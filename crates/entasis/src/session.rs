@@ -9,13 +9,13 @@
 //! are attached. One of them is the current one, in which names without a database are looked up. Memory,
 //! workers and costs of a statement are those of the connection's own database.
 
-use crate::files::csv::Rejects;
 use crate::numbers::Numbers;
 use crate::prepared::{ByName, Prepared, Remembered};
 use crate::search_path::SearchPath;
 use crate::shared::{Shared, User};
 use entasis_engine::exec::{CancelFlag, Overdrawn, Progress, QueryContext, Settings};
 use entasis_engine::relation::{Compression, Relation};
+use entasis_files::csv::Rejects;
 use entasis_functions::TimeZone;
 use entasis_sql::Parsed;
 use entasis_storage::{CatalogVersion, Entry, Waiter, WriterName};

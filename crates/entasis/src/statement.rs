@@ -10,7 +10,7 @@ use crate::rows::Rows;
 use crate::session::Session;
 use crate::shared::refuse_database;
 use crate::work::Work;
-use crate::{change, databases, define, files, settings, summarize};
+use crate::{change, databases, define, settings, summarize};
 use entasis_sql::Statement;
 use entasis_vector::{DataType, Result, Value};
 use std::path::Path;
@@ -31,7 +31,8 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
         Statement::CopyTo { plan, path, options } => {
             // First, because it need not have the name of a file that can be written.
             refuse_database(Path::new(&path))?;
-            let sink = files::copy_to(&path, &plan.schema(), &options, &session.context())?;
+            let sink =
+                entasis_files::copy_to(&path, &plan.schema(), &options, &session.context(), refuse_database)?;
             execute(session, plan, &*sink)?;
             Ok(Rows::changed_rows(sink.commit()?))
         }

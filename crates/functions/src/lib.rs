@@ -7,13 +7,15 @@
 //!
 //! ```text
 //! times                                       functions of time; those that read the clock
+//! types                                       types of expressions: literals, casts, operators, overloads
 //! catalog                                     every name, with its entry on the page
 //! kernels  aggregates  windows  zoned         implementations, with their entries
 //! definition  by_value  expressions           what an entry consists of; folding of constants
-//! session  time_zone  date_part               what calls take from their session; names of parts of dates
+//! session  time_zone  date_part  argument     what calls take from their session; parts of dates; arguments of tables
 //! ```
 
 pub mod aggregates;
+mod argument;
 pub mod by_value;
 pub mod catalog;
 mod date_part;
@@ -23,9 +25,11 @@ pub mod kernels;
 mod session;
 mod time_zone;
 mod times;
+pub mod types;
 pub mod windows;
 pub mod zoned;
 
+pub use argument::Argument;
 pub use date_part::date_part;
 pub use session::{Session, clock};
 pub use time_zone::TimeZone;

@@ -47,7 +47,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
-pub use environment::{Argument, Catalog, Sequence};
+pub use environment::{Catalog, Sequence};
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
     Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,

@@ -16,12 +16,12 @@
 use super::script::{Script, columns, object};
 use crate::catalog::Names;
 use crate::execute::execute;
-use crate::files;
-use crate::files::Format;
 use crate::rows::Rows;
 use crate::session::Session;
+use crate::shared::refuse_database;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
+use entasis_files::Format;
 use entasis_sql::{Statement, quoted};
 use entasis_storage::TableEntry;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
@@ -57,7 +57,13 @@ pub(super) fn export(
             let shown = path.display().to_string();
             target.is_free(&path)?;
             let plan = rows_of(&plain, work, table, written.format)?;
-            let sink = files::copy_to(&shown, &plan.schema(), &written.copy, &plain.context())?;
+            let sink = entasis_files::copy_to(
+                &shown,
+                &plan.schema(),
+                &written.copy,
+                &plain.context(),
+                refuse_database,
+            )?;
             execute(&plain, plan, &*sink)?;
             count += sink.commit()?;
             target.files.push(path);

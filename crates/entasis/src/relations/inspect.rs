@@ -5,7 +5,7 @@
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_sql::Argument;
+use entasis_functions::Argument;
 use entasis_storage::{
     BinInfo, Compression, Decision, Frequencies, PartitionInfo, RowGroup, TableOptions, TableSnapshot,
 };

@@ -15,12 +15,10 @@ pub(crate) use listed::listed;
 pub(crate) use rejects::{NAME as REJECT_ERRORS, reject_errors};
 pub(crate) use table::TableRelation;
 
-use crate::files;
-use crate::files::csv::Rejects;
-use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
-use entasis_functions::TimeZone;
-use entasis_sql::Argument;
+use entasis_files::csv::Rejects;
+use entasis_files::{Format, Host};
+use entasis_functions::Argument;
 use entasis_storage::TableSnapshot;
 use entasis_vector::{Error, Result, Value};
 use std::sync::Arc;
@@ -67,12 +65,12 @@ pub(crate) fn layout_arguments<'a>(
 
 /// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
 /// file scan skips go to `rejects`; waiting for a pipe ends when `cancel` is raised, and instants in files
-/// that name no zone are in `zone`. `stored` returns the stored table of a name.
+/// that name no zone are in that of `host`. `stored` returns the stored table of a name.
 pub(crate) fn table_function(
     name: &str,
     args: &[(Option<String>, Argument)],
     rejects: &Arc<Rejects>,
-    (cancel, zone): (&CancelFlag, TimeZone),
+    host: &Host<'_>,
     stored: impl Fn(&str) -> Option<TableSnapshot>,
 ) -> Result<Arc<dyn Relation>> {
     let inspected = |name: &str, inspect: fn(TableSnapshot) -> Arc<dyn Relation>| {
@@ -82,11 +80,9 @@ pub(crate) fn table_function(
     };
     match name.to_ascii_lowercase().as_str() {
         "read_parquet" | "parquet_scan" => {
-            files::read_function(name, files::Format::Parquet, args, rejects, (cancel, zone))
+            entasis_files::read_function(name, Format::Parquet, args, rejects, host)
         }
-        "read_csv" | "read_csv_auto" => {
-            files::read_function(name, files::Format::Csv, args, rejects, (cancel, zone))
-        }
+        "read_csv" | "read_csv_auto" => entasis_files::read_function(name, Format::Csv, args, rejects, host),
         "generate_series" => series::series("generate_series", args, true),
         "range" => series::series("range", args, false),
         "entasis_blocks" => inspected("entasis_blocks", inspect::blocks),

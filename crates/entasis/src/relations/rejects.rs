@@ -2,8 +2,8 @@
 //! rows are determined when a statement is bound.
 
 use super::listed::{listed, text};
-use crate::files::csv::{Reject, Rejects};
 use entasis_engine::relation::Relation;
+use entasis_files::csv::{Reject, Rejects};
 use entasis_vector::{DataType, Value};
 use std::sync::Arc;
 

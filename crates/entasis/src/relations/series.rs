@@ -3,7 +3,7 @@
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_sql::Argument;
+use entasis_functions::Argument;
 use entasis_vector::{Chunk, DataType, Error, Field, PhysicalType, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,20 +1,9 @@
 //! The information that the binder requests from the owner of the tables.
 
 use entasis_engine::relation::{Definition, Relation};
-use entasis_functions::Session;
-use entasis_vector::{DataType, Field, Result, Value};
+use entasis_functions::{Argument, Session};
+use entasis_vector::{Field, Result, Value};
 use std::sync::Arc;
-
-/// An argument of a table function. Only there can arguments be nested: there are no values of such types.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Argument {
-    /// A constant and its type.
-    Value(Value, DataType),
-    /// `['a', 'b']`
-    List(Vec<Argument>),
-    /// `{'name': 'VARCHAR'}` or `MAP {'name': 'VARCHAR'}`
-    Struct(Vec<(String, Argument)>),
-}
 
 /// Names that a statement may use. One statement is bound against one consistent state of it.
 pub trait Catalog: Sync {

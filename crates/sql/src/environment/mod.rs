@@ -7,5 +7,5 @@ mod catalog;
 mod parameters;
 pub(crate) mod schema;
 
-pub use catalog::{Argument, Catalog, Sequence};
+pub use catalog::{Catalog, Sequence};
 pub(crate) use parameters::Parameters;
