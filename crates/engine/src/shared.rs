@@ -20,6 +20,7 @@ use crate::context::QueryContext;
 use crate::estimate::estimate;
 use crate::exec::{Keeper, KeptRows, PartReader, Profile, ResultSet, execute};
 use crate::explain::PlanTree;
+use crate::optimizer::decorrelate::decorrelate;
 use crate::optimizer::{self, optimize_part};
 use crate::plan::freedom::{may_move, may_repeat};
 use crate::plan::tree::{each_expr, filter, substitute};
@@ -38,7 +39,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # Errors
 /// Internal, if a rule breaks the plan; interrupted.
-pub fn optimize(plan: Plan, settings: &Settings) -> Result<Plan> {
+pub fn optimize(mut plan: Plan, settings: &Settings) -> Result<Plan> {
+    decorrelate(&mut plan)?;
     if !settings.optimize {
         return optimizer::optimize(plan, settings);
     }

@@ -48,6 +48,8 @@ const ELEMENTS: f64 = 4.0;
 /// What is believed of the result of `node`.
 pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
     match node {
+        // Only in a plan that is not decorrelated yet.
+        Node::Dependent(dependent) => estimate(&dependent.left, columns),
         Node::Scan(scan) => estimate_scan(scan, columns),
         Node::Values(values) => estimate_values(values),
         Node::Filter(filter) => {

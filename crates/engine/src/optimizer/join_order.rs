@@ -21,7 +21,7 @@ use super::prune::aggregate_reads;
 use crate::cost::Costs;
 use crate::estimate::join_cost::{self, By};
 use crate::estimate::width;
-use crate::plan::tree::{ColumnSet, reads_all, take};
+use crate::plan::tree::{ColumnSet, reads, reads_all, take, visit_exprs};
 use crate::plan::{Columns, JoinKind, Node, Plan};
 use entasis_vector::Result;
 use std::collections::HashMap;
@@ -67,6 +67,7 @@ fn add_reads(node: &Node, read: &mut ColumnSet) {
                 join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual),
             ));
         }
+        Node::Dependent(_) => visit_exprs(node, &mut |expr| read.add(&reads(expr))),
         Node::Aggregate(aggregate) => read.add(&aggregate_reads(aggregate)),
         Node::Distinct(distinct) => distinct.keys.iter().for_each(|id| read.insert(*id)),
         Node::Window(window) => read.add(&reads_all(window.exprs())),

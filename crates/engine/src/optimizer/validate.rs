@@ -151,6 +151,7 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
             sort.keys.iter().find_map(|key| check(&key.expr, &given))
         }
         Node::Limit(_) => None,
+        Node::Dependent(_) => Some("a dependent join is left".to_owned()),
         Node::SetOperation(set) => set.inputs.iter().find_map(|(input, ids)| {
             let given = columns_of(input);
             if ids.len() != set.columns.len() {

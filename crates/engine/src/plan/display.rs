@@ -6,8 +6,8 @@
 //! Columns go by name; where two columns of the plan share one, by name and id (`l_orderkey#7`).
 
 use super::{
-    Aggregate, AggregateCall, Bound, ColumnId, Columns, Exclude, Frame, FrameUnits, Join, JoinKind, Node,
-    Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
+    Aggregate, AggregateCall, Bound, ColumnId, Columns, Dependent, Exclude, Frame, FrameUnits, Join,
+    JoinKind, Node, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
 };
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;
@@ -94,6 +94,7 @@ impl<'a> Names<'a> {
                 format!("Unnest {}", self.list(&unnest.lists, list))
             }
             Node::Join(join) => self.join(join, notes),
+            Node::Dependent(dependent) => self.dependent(dependent),
             Node::Aggregate(aggregate) => self.aggregate(aggregate),
             Node::Distinct(distinct) => {
                 let partial = if distinct.is_partial { "partial " } else { "" };
@@ -135,8 +136,8 @@ impl<'a> Names<'a> {
         format!("Project {exprs}")
     }
 
-    fn join(&self, join: &Join, notes: &Notes) -> String {
-        let kind = match join.kind {
+    fn join_kind(&self, kind: JoinKind) -> String {
+        match kind {
             JoinKind::Inner => "inner".to_owned(),
             JoinKind::Left => "left".to_owned(),
             JoinKind::Right => "right".to_owned(),
@@ -148,7 +149,19 @@ impl<'a> Names<'a> {
             JoinKind::Mark { mark, null_aware: true } => format!("null-aware mark {}", self.name(mark)),
             JoinKind::Single => "single".to_owned(),
             JoinKind::AsOf { outer } => if outer { "left" } else { "inner" }.to_owned(),
-        };
+        }
+    }
+
+    fn dependent(&self, join: &Dependent) -> String {
+        let keys = join.on.iter().map(|key| format!("{} = {}", self.expr(&key.left), self.expr(&key.right)));
+        let conditions: Vec<String> =
+            keys.chain(join.residual.iter().map(|condition| self.expr(condition))).collect();
+        let title = format!("DependentJoin {}", self.join_kind(join.kind));
+        if conditions.is_empty() { title } else { format!("{title} where {}", conditions.join(" AND ")) }
+    }
+
+    fn join(&self, join: &Join, notes: &Notes) -> String {
+        let kind = self.join_kind(join.kind);
         let method = match (join.on.is_empty(), join.residual.is_empty()) {
             _ if matches!(join.kind, JoinKind::AsOf { .. }) => "AsOfJoin",
             _ if notes.search.is_some() => "RangeJoin",

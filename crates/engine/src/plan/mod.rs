@@ -8,16 +8,21 @@
 //! pipelines.
 
 mod columns;
+pub(crate) mod correlation;
 pub(crate) mod display;
+pub(crate) mod equalities;
 pub(crate) mod freedom;
 mod single_value;
 pub(crate) mod tree;
 mod window;
 
 pub use columns::{ColumnInfo, Columns};
+pub use correlation::{free_columns, refresh};
+pub use equalities::{reads_only, split_keys};
 pub use freedom::has_forms;
-pub use single_value::SingleValue;
 pub(crate) use single_value::second_row;
+pub use single_value::{FirstValue, SingleValue};
+pub use tree::{ColumnSet, each_expr_mut, substitute};
 pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction, bad_offset};
 
 use crate::relation::Relation;
@@ -61,6 +66,9 @@ pub enum Node {
     Unnest(Unnest),
     /// Pairs of rows.
     Join(Join),
+    /// Pairs of rows, the right ones computed for each left row. [`crate::optimizer::decorrelate`] puts joins in
+    /// their place before anything else looks at a plan.
+    Dependent(Dependent),
     /// One row a group.
     Aggregate(Aggregate),
     /// Rows without duplicates in `keys`; other columns are gone.
@@ -196,6 +204,25 @@ pub struct Join {
     /// Further conditions over both sides. For the outer, semi, anti and mark kinds they are part of the
     /// match.
     pub residual: Vec<Expr>,
+}
+
+/// See [`Node::Dependent`].
+#[derive(Debug, Clone)]
+pub struct Dependent {
+    /// Left input.
+    pub left: Box<Node>,
+    /// What is computed for each left row, whose columns it may read. Volatile functions in it are computed each
+    /// time anew.
+    pub right: Box<Node>,
+    /// Which rows and columns come out, the right input of each left row being what it is for that row: one of
+    /// `Inner`, `Left`, `Semi`, `Anti`, `NullAwareAnti`, `Mark` and `Single`.
+    pub kind: JoinKind,
+    /// The equality of `IN`.
+    pub on: Option<JoinKey>,
+    /// Further conditions of a match, over both sides.
+    pub residual: Vec<Expr>,
+    /// The columns of `right` that come out, after those of `left`, where the kind gives any.
+    pub outputs: Vec<ColumnId>,
 }
 
 /// One equality of a join.
@@ -438,6 +465,14 @@ impl Node {
                 }
                 columns
             }
+            Node::Dependent(join) => {
+                let mut columns = join.left.columns();
+                match join.kind {
+                    JoinKind::Mark { mark, .. } => columns.push(mark),
+                    _ => columns.extend(&join.outputs),
+                }
+                columns
+            }
             Node::Aggregate(aggregate) => {
                 let groups = aggregate.groups.iter().map(|(id, _)| *id);
                 groups.chain(aggregate.aggregates.iter().map(|(id, _)| *id)).collect()
@@ -466,7 +501,9 @@ impl Node {
             | Node::Window(Window { input, .. })
             | Node::Sort(Sort { input, .. })
             | Node::Limit(Limit { input, .. }) => vec![input],
-            Node::Join(join) => vec![&join.left, &join.right],
+            Node::Join(Join { left, right, .. }) | Node::Dependent(Dependent { left, right, .. }) => {
+                vec![left, right]
+            }
             Node::SetOperation(set) => set.inputs.iter().map(|(node, _)| node).collect(),
         }
     }
@@ -483,7 +520,9 @@ impl Node {
             | Node::Window(Window { input, .. })
             | Node::Sort(Sort { input, .. })
             | Node::Limit(Limit { input, .. }) => vec![input],
-            Node::Join(join) => vec![&mut join.left, &mut join.right],
+            Node::Join(Join { left, right, .. }) | Node::Dependent(Dependent { left, right, .. }) => {
+                vec![left, right]
+            }
             Node::SetOperation(set) => set.inputs.iter_mut().map(|(node, _)| node).collect(),
         }
     }
@@ -492,11 +531,7 @@ impl Node {
 impl Plan {
     /// Calls `f` for every expression, not for parts of one.
     pub fn for_each_expr(&mut self, f: &mut dyn FnMut(&mut Expr)) {
-        fn walk(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
-            tree::for_each_expr(node, &mut |expr, _| f(expr));
-            node.children_mut().into_iter().for_each(|child| walk(child, f));
-        }
-        walk(&mut self.root, f);
+        each_expr_mut(&mut self.root, f);
     }
 
     /// All rows and columns of a relation.

@@ -1,4 +1,4 @@
-//! The value of a scalar subquery, as an aggregate.
+//! The value of a scalar subquery, and the first of several rows, as aggregates.
 
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::{DataType, Error, Result, Value, Vector};
@@ -11,10 +11,19 @@ pub struct SingleValue {
     pub ty: DataType,
 }
 
+/// The value of the first row, NULL without rows.
+#[derive(Debug)]
+pub struct FirstValue {
+    /// The type of the argument.
+    pub ty: DataType,
+}
+
 /// The value of each group, if it has a row.
 struct Values {
     ty: DataType,
     values: Vec<Option<Value>>,
+    /// A second row is an error.
+    is_single: bool,
 }
 
 /// The error for a scalar subquery with several rows.
@@ -29,17 +38,28 @@ impl ExternalAggregate for SingleValue {
     }
 
     fn state(&self) -> Result<Box<dyn GroupStates>> {
-        Ok(Box::new(Values { ty: self.ty, values: Vec::new() }))
+        Ok(Box::new(Values { ty: self.ty, values: Vec::new(), is_single: true }))
+    }
+}
+
+impl ExternalAggregate for FirstValue {
+    fn name(&self) -> &str {
+        "first"
+    }
+
+    fn state(&self) -> Result<Box<dyn GroupStates>> {
+        Ok(Box::new(Values { ty: self.ty, values: Vec::new(), is_single: false }))
     }
 }
 
 impl Values {
     fn add(&mut self, group: u32, value: Value) -> Result<()> {
-        let own = &mut self.values[group as usize];
-        match own.replace(value) {
-            None => Ok(()),
-            Some(_) => Err(second_row()),
+        match &mut self.values[group as usize] {
+            own @ None => *own = Some(value),
+            Some(_) if self.is_single => return Err(second_row()),
+            Some(_) => {}
         }
+        Ok(())
     }
 }
 

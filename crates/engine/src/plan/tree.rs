@@ -8,40 +8,48 @@ use std::collections::HashMap;
 
 /// A set of columns, one bit each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ColumnSet(Vec<u64>);
+pub struct ColumnSet(Vec<u64>);
 
 impl ColumnSet {
-    pub(crate) fn insert(&mut self, id: ColumnId) {
+    /// Adds a column.
+    pub fn insert(&mut self, id: ColumnId) {
         let word = id.0 as usize / 64;
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
         }
         self.0[word] |= 1 << (id.0 % 64);
     }
-    pub(crate) fn contains(&self, id: ColumnId) -> bool {
+    /// True if a column is in it.
+    pub fn contains(&self, id: ColumnId) -> bool {
         self.0.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
     }
-    pub(crate) fn add(&mut self, other: &ColumnSet) {
+    /// Adds the columns of another set.
+    pub fn add(&mut self, other: &ColumnSet) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
-    pub(crate) fn retain(&mut self, other: &ColumnSet) {
+    /// Keeps the columns that are in another set, too.
+    pub fn retain(&mut self, other: &ColumnSet) {
         for (i, word) in self.0.iter_mut().enumerate() {
             *word &= other.0.get(i).copied().unwrap_or(0);
         }
     }
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True without columns.
+    pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
-    pub(crate) fn is_subset(&self, of: &ColumnSet) -> bool {
+    /// True if all its columns are in another set.
+    pub fn is_subset(&self, of: &ColumnSet) -> bool {
         self.0.iter().enumerate().all(|(i, word)| word & !of.0.get(i).copied().unwrap_or(0) == 0)
     }
-    pub(crate) fn intersects(&self, other: &ColumnSet) -> bool {
+    /// True if a column is in both.
+    pub fn intersects(&self, other: &ColumnSet) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
-    pub(crate) fn iter(&self) -> impl Iterator<Item = ColumnId> + '_ {
+    /// The columns, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = ColumnId> + '_ {
         let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
         self.0
             .iter()
@@ -94,7 +102,7 @@ pub(crate) fn rewrite_up(node: &mut Node, f: &mut dyn FnMut(Node) -> Node) {
 }
 
 /// `predicates` above `input`; nothing if there are none. A filter below takes them in.
-pub(crate) fn filter(input: Node, mut predicates: Vec<Expr>) -> Node {
+pub fn filter(input: Node, mut predicates: Vec<Expr>) -> Node {
     if predicates.is_empty() {
         return input;
     }
@@ -161,6 +169,39 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
             }
         }
         Node::Sort(sort) => sort.keys.iter_mut().for_each(|key| f(&mut key.expr, Role::Value)),
+        Node::Dependent(dependent) => {
+            if let Some(JoinKey { left, right, .. }) = &mut dependent.on {
+                f(left, Role::Value);
+                f(right, Role::Value);
+            }
+            dependent.residual.iter_mut().for_each(|e| f(e, Role::Value));
+        }
+        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => {}
+    }
+}
+
+/// Calls `f` for every expression of `node` itself, to be read.
+pub(crate) fn visit_exprs(node: &Node, f: &mut dyn FnMut(&Expr)) {
+    match node {
+        Node::Scan(scan) => scan.filters.iter().for_each(f),
+        Node::Filter(filter) => filter.predicates.iter().for_each(f),
+        Node::Project(project) => project.exprs.iter().for_each(|(_, e)| f(e)),
+        Node::Unnest(unnest) => unnest.lists.iter().for_each(|(_, e)| f(e)),
+        Node::Join(join) => {
+            join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual).for_each(f);
+        }
+        Node::Dependent(join) => {
+            join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual).for_each(f);
+        }
+        Node::Aggregate(Aggregate { groups, aggregates, .. }) => {
+            groups.iter().for_each(|(_, e)| f(e));
+            for (_, call) in aggregates {
+                let keys = call.order_by.iter().map(|key| &key.expr);
+                call.args.iter().chain(keys).chain(&call.filter).for_each(&mut *f);
+            }
+        }
+        Node::Window(window) => window.exprs().for_each(f),
+        Node::Sort(sort) => sort.keys.iter().for_each(|key| f(&key.expr)),
         Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => {}
     }
 }
@@ -171,8 +212,14 @@ pub(crate) fn each_expr(node: &mut Node, f: &mut dyn FnMut(&Expr)) {
     node.children_mut().into_iter().for_each(|child| each_expr(child, f));
 }
 
+/// Calls `f` for every expression of a tree, not for parts of one, to be changed.
+pub fn each_expr_mut(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
+    for_each_expr(node, &mut |expr, _| f(expr));
+    node.children_mut().into_iter().for_each(|child| each_expr_mut(child, f));
+}
+
 /// Puts expressions in place of columns.
-pub(crate) fn substitute(expr: Expr, with: &HashMap<ColumnId, Expr>) -> Expr {
+pub fn substitute(expr: Expr, with: &HashMap<ColumnId, Expr>) -> Expr {
     if with.is_empty() {
         return expr;
     }

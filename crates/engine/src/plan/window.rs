@@ -127,6 +127,22 @@ pub struct Frame {
     pub exclude: Exclude,
 }
 
+impl WindowCall {
+    /// `row_number()`
+    pub fn row_number() -> WindowCall {
+        WindowCall {
+            function: WindowFunction::RowNumber,
+            args: Vec::new(),
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ignore_nulls: false,
+            frame: Frame::whole(),
+            ty: DataType::Int64,
+        }
+    }
+}
+
 impl Frame {
     /// All rows of the partition.
     pub fn whole() -> Frame {

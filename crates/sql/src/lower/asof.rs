@@ -7,16 +7,14 @@
 //! it is not true has no partner. A condition of both sides that is no equality is refused: it might be meant
 //! for the nearest row, or for the rows among which that is looked for.
 
-use super::keys::{reads_only, split_keys};
-use super::unnest::filter;
+use super::subquery::filter;
 use super::{Lowering, Scope, one_row, subquery};
 use crate::functions::native::{Kind, Native};
 use datafusion_expr::Expr as DfExpr;
 use datafusion_expr::utils::split_conjunction;
-use entasis_engine::plan::{Join, JoinKey, JoinKind, Node, Project};
+use entasis_engine::plan::{ColumnSet, Join, JoinKey, JoinKind, Node, Project, reads_only, split_keys};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result};
-use std::collections::HashSet;
 
 /// The inequality of an as-of join with this condition, and its other conditions; `None` if it is not an
 /// as-of join.
@@ -61,7 +59,7 @@ impl Lowering<'_> {
         split_keys(&left, &right, &mut on, &mut equalities);
         let residual = self.expr(inequality, scope, &mut nothing)?;
         let [left_ids, right_ids] =
-            [&left, &right].map(|side| side.columns().into_iter().collect::<HashSet<_>>());
+            [&left, &right].map(|side| side.columns().into_iter().collect::<ColumnSet>());
         let (of_right, others): (Vec<Expr>, Vec<Expr>) =
             equalities.into_iter().partition(|condition| reads_only(condition, &right_ids));
         if !others.iter().all(|condition| reads_only(condition, &left_ids)) {

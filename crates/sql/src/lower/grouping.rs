@@ -18,10 +18,10 @@
 //! the input, whose rows are then shared. In a correlated subquery, nothing is shared.
 
 use super::Lowering;
-use super::tree::{free_columns, refresh, substitute};
 use datafusion_expr::Expr as DfExpr;
 use entasis_engine::plan::{
-    self, AggregateCall, AggregateFunction, Node, Project, Scan, SetKind, SetOperation,
+    self, AggregateCall, AggregateFunction, Node, Project, Scan, SetKind, SetOperation, free_columns,
+    refresh, substitute,
 };
 use entasis_engine::relation::Relation;
 use entasis_functions::expressions::fold;

@@ -1,14 +1,13 @@
 //! Joins.
 //!
 //! Equalities between the sides become keys, all other conditions residuals. The right side of a lateral join
-//! is a subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its
+//! is a subquery over the left. Subqueries in the condition of an inner join filter its
 //! pairs; in the condition of an outer join each is computed below the join, on the side to which it refers.
 //!
 //! For as-of joins, see [`super::asof`].
 //!
 //! Not supported: a subquery in the condition of an outer join that refers to both sides.
 
-use super::keys::split_keys;
 use super::{Lowered, Lowering, Scope, asof, one_row, subquery, take};
 use crate::error::{external, from_datafusion};
 use crate::hidden::hidden;
@@ -17,7 +16,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, JoinType, NullEquality};
 use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan, ident};
 use entasis_arrow::to_arrow_type;
-use entasis_engine::plan::{Join, JoinKey, JoinKind, Node, Project};
+use entasis_engine::plan::{Join, JoinKey, JoinKind, Node, Project, split_keys};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{Error, Result};
 use std::collections::HashMap;

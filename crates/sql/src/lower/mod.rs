@@ -5,32 +5,26 @@
 //! columns become no node, only a scope.
 //!
 //! A subquery in an expression becomes a join around the node that is the input of the expression, and a
-//! column of that join represents its value ([`subquery`]); if it refers to the outer query, it is
-//! decorrelated ([`unnest`]). Therefore lowering an expression takes the node, too.
+//! column of that join represents its value ([`subquery`]); if it refers to the outer query, that is a dependent
+//! join, which the optimizer decorrelates. Therefore lowering an expression takes the node, too.
 //!
 //! ```text
 //! join ← asof                          joins
-//! subquery  first  window              subqueries; LIMIT 1 within one; window functions
-//! unnest  aggregate                    decorrelation of subqueries; groups
-//! null_aware  grouping  recursive      IN with NULLs; grouping sets; recursions
+//! subquery  window                     subqueries; window functions
+//! aggregate                            groups
+//! grouping  recursive                  grouping sets; recursions
 //! expr ← literal                       expressions
-//! tree  keys                           columns of unfinished trees; keys of joins
 //! ```
 
 mod aggregate;
 mod asof;
 mod elements;
 mod expr;
-mod first;
 mod grouping;
 mod join;
-mod keys;
 mod literal;
-mod null_aware;
 mod recursive;
 mod subquery;
-mod tree;
-mod unnest;
 mod window;
 
 use crate::binding::context::{Context, Work};

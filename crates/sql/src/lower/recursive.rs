@@ -1,12 +1,11 @@
 //! Recursive common table expressions: a relation whose rows are computed in iterations
 //! ([`entasis_engine::recursive`]).
 
-use super::tree::free_columns;
 use super::{Lowered, Lowering, Scope, cast_outputs};
 use crate::binding::context::{Keyed, Work};
 use crate::functions::zone::apply_to_plan;
 use datafusion_expr as df;
-use entasis_engine::plan::{Node, Output, Plan, Scan};
+use entasis_engine::plan::{Node, Output, Plan, Scan, free_columns};
 use entasis_engine::recursive::{Keeps, Recursive, WorkTable};
 use entasis_engine::relation::Relation;
 use entasis_vector::error::sqlstate;

@@ -10,16 +10,16 @@
 
 use super::elements;
 use super::expr::same_type;
-use super::keys::split_keys;
-use super::tree::free_columns;
-use super::unnest::{Outcome, Purpose, filter};
 use super::{Lowered, Lowering, Scope, take};
 use crate::error::from_datafusion;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Expr as DfExpr, ExprSchemable, Operator, Subquery};
-use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Join, JoinKey, JoinKind, Node};
+use entasis_engine::plan::{
+    Aggregate, AggregateCall, AggregateFunction, Dependent, Filter, Join, JoinKey, JoinKind, Limit, Node,
+    free_columns, split_keys,
+};
 use entasis_functions::expressions::fold;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -92,11 +92,8 @@ impl Lowering<'_> {
         let (sub, column) = self.subquery(subquery, scope, true)?;
         let column = column.ok_or_else(|| Error::internal("a scalar subquery without a column"))?;
         let value = self.columns.expr(column);
-        let outer = take(node);
-        let Outcome { node: joined, values } =
-            self.join_subquery(*outer, sub, Purpose::Scalar, JoinKind::Single, None, vec![], vec![value])?;
-        *node = joined;
-        values.into_iter().next().ok_or_else(|| Error::internal("a scalar subquery without a value"))
+        join_subquery(node, sub, JoinKind::Single, None, vec![column]);
+        Ok(value)
     }
 
     /// Turns a conjunct of a filter into a semi or anti join around `node`; false if that is not possible.
@@ -109,8 +106,7 @@ impl Lowering<'_> {
             DfExpr::Exists(exists) => {
                 let (sub, _) = self.subquery(&exists.subquery, scope, false)?;
                 let kind = if exists.negated != negate { JoinKind::Anti } else { JoinKind::Semi };
-                let outer = take(node);
-                *node = self.join_subquery(*outer, sub, Purpose::Exists, kind, None, vec![], vec![])?.node;
+                join_subquery(node, sub, kind, None, Vec::new());
                 Ok(true)
             }
             DfExpr::InSubquery(in_subquery) => {
@@ -123,10 +119,7 @@ impl Lowering<'_> {
                 let (sub, column) = self.subquery(&in_subquery.subquery, scope, true)?;
                 let column = column.ok_or_else(|| Error::internal("IN without a column"))?;
                 let (left, right) = same_type(input, self.columns.expr(column));
-                let outer = take(node);
-                let outcome =
-                    self.join_subquery(*outer, sub, Purpose::In, kind, Some((left, right)), vec![], vec![])?;
-                *node = outcome.node;
+                join_subquery(node, sub, kind, Some((left, right)), Vec::new());
                 Ok(true)
             }
             _ => Ok(false),
@@ -147,14 +140,12 @@ impl Lowering<'_> {
             other => return Err(Error::internal(format!("{other} is no subquery"))),
         };
         let null_aware = compared.is_some();
-        let purpose = if null_aware { Purpose::In } else { Purpose::Exists };
         let input = compared.map(|expr| self.expr(expr, scope, node)).transpose()?;
         let (sub, column) = self.subquery(subquery, scope, null_aware)?;
         let key = input.zip(column).map(|(input, column)| same_type(input, self.columns.expr(column)));
         let mark = self.columns.add("mark", DataType::Boolean, null_aware);
         let kind = JoinKind::Mark { mark, null_aware };
-        let outer = take(node);
-        *node = self.join_subquery(*outer, sub, purpose, kind, key, vec![], vec![])?.node;
+        join_subquery(node, sub, kind, key, Vec::new());
         let mark = self.columns.expr(mark);
         Ok(if negated { fold::not(mark) } else { mark })
     }
@@ -191,11 +182,9 @@ impl Lowering<'_> {
             values.push(self.columns.expr(column));
         }
         let sub = Node::Aggregate(Aggregate { input: Box::new(sub), groups: Vec::new(), aggregates });
-        let outer = take(node);
-        let outcome =
-            self.join_subquery(*outer, sub, Purpose::Scalar, JoinKind::Single, None, vec![], values)?;
-        *node = outcome.node;
-        let Ok([rows, values, least, greatest]) = <[Expr; 4]>::try_from(outcome.values) else {
+        let outputs = sub.columns();
+        join_subquery(node, sub, JoinKind::Single, None, outputs);
+        let Ok([rows, values, least, greatest]) = <[Expr; 4]>::try_from(values) else {
             return Err(Error::internal("ANY and ALL without what they compare with"));
         };
         let any = quantifier == SetQuantifier::Any;
@@ -231,9 +220,7 @@ impl Lowering<'_> {
         kind: JoinKind,
         residual: Vec<Expr>,
     ) -> Result<Node> {
-        let free = free_columns(&sub);
-        let outer_columns = outer.columns();
-        if !free.iter().any(|id| outer_columns.contains(id)) {
+        if !is_dependent(&outer, &sub) {
             let mut residual = residual;
             let mut on: Vec<JoinKey> = Vec::new();
             split_keys(&outer, &sub, &mut on, &mut residual);
@@ -247,8 +234,52 @@ impl Lowering<'_> {
             *row = outer;
             return Ok(filter(sub, Expr::and(residual)));
         }
-        Ok(self.join_subquery(outer, sub, Purpose::Lateral, kind, None, residual, vec![])?.node)
+        let outputs = sub.columns();
+        let (left, right) = (Box::new(outer), Box::new(sub));
+        Ok(Node::Dependent(Dependent { left, right, kind, on: None, residual, outputs }))
     }
+}
+
+/// True if a subquery reads columns of the outer rows.
+fn is_dependent(outer: &Node, sub: &Node) -> bool {
+    let free = free_columns(sub);
+    !free.is_empty() && outer.columns().into_iter().any(|id| free.contains(id))
+}
+
+/// Joins `node` with the subquery `sub`; `key` is the equality of `IN` (outer, inner), `outputs` are the columns of
+/// `sub` that are read.
+fn join_subquery(
+    node: &mut Node,
+    sub: Node,
+    kind: JoinKind,
+    key: Option<(Expr, Expr)>,
+    outputs: Vec<ColumnId>,
+) {
+    let left = take(node);
+    let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
+    *node = match is_dependent(&left, &sub) {
+        true => {
+            Node::Dependent(Dependent { left, right: Box::new(sub), kind, on, residual: Vec::new(), outputs })
+        }
+        false => {
+            // One row is as good as all of them, of which there may be no end.
+            let sub = match (kind, &on) {
+                (JoinKind::Semi | JoinKind::Anti | JoinKind::Mark { .. }, None) => {
+                    Node::Limit(Limit { input: Box::new(sub), offset: 0, count: Some(1) })
+                }
+                _ => sub,
+            };
+            let on = on.into_iter().collect();
+            Node::Join(Join { left, right: Box::new(sub), kind, on, residual: Vec::new() })
+        }
+    };
+}
+
+/// `input` where `predicate` is true.
+pub(super) fn filter(input: Node, predicate: Expr) -> Node {
+    let mut predicates = Vec::new();
+    predicate.split_conjunction(&mut predicates);
+    if predicates.is_empty() { input } else { Node::Filter(Filter { input: Box::new(input), predicates }) }
 }
 
 /// Whether `x IN (…)` may be NULL because of a NULL on either side.

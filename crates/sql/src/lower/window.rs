@@ -109,7 +109,7 @@ impl Lowering<'_> {
             ignore_nulls: call.ignore_nulls,
             frame,
             ty,
-            ..row_number()
+            ..plan::WindowCall::row_number()
         };
         let call = match plain(&call.name) {
             Some(function) => {
@@ -251,19 +251,5 @@ fn exclude(frame: Frame) -> Exclude {
         window_call::Exclude::CurrentRow => Exclude::CurrentRow,
         window_call::Exclude::Group => Exclude::Group,
         window_call::Exclude::Ties => Exclude::Ties,
-    }
-}
-
-/// A call that numbers the rows of each partition, from 1.
-pub(super) fn row_number() -> plan::WindowCall {
-    plan::WindowCall {
-        function: WindowFunction::RowNumber,
-        args: Vec::new(),
-        distinct: false,
-        filter: None,
-        order_by: Vec::new(),
-        ignore_nulls: false,
-        frame: plan::Frame::whole(),
-        ty: DataType::Int64,
     }
 }

@@ -26,12 +26,16 @@ pub mod permitted;
 pub mod window;
 
 use entasis_engine::exec::QueryContext;
-use entasis_engine::plan::{Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey};
+use entasis_engine::plan::{
+    Dependent, Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey, Values, each_expr_mut,
+    free_columns,
+};
 use entasis_engine::relation::{Relation, ScanRequest};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::value::nested::elements;
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value, Vector};
 use expression::{Row, evaluate, holds, order};
+use std::collections::HashMap;
 
 /// Rows with the ids of their columns.
 #[derive(Debug, Clone)]
@@ -116,6 +120,7 @@ pub fn rows_of(node: &Node) -> Result<Table> {
             }
         }
         Node::Join(join) => out.rows = join_rows(join)?,
+        Node::Dependent(join) => out.rows = dependent_rows(join)?,
         Node::Aggregate(node) => {
             let input = rows_of(&node.input)?;
             out.rows = aggregate::groups(node, &input)?;
@@ -267,6 +272,52 @@ enum Pair {
     Unknown,
     /// Anything else.
     Miss,
+}
+
+/// The right input of a dependent join is computed for each left row, with its values in place of its columns.
+fn dependent_rows(join: &Dependent) -> Result<Vec<Vec<Value>>> {
+    let left = rows_of(&join.left)?;
+    let outputs = match join.kind {
+        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti | JoinKind::Mark { .. } => {
+            join.right.columns()
+        }
+        _ => join.outputs.clone(),
+    };
+    let read: Vec<ColumnId> = free_columns(&join.right).iter().collect();
+    let mut rows = Vec::new();
+    for (at, row) in left.rows.iter().enumerate() {
+        let mut given = HashMap::new();
+        for id in read.iter().filter(|id| left.columns.contains(id)) {
+            given.insert(*id, row[position(&left.columns, *id)?].clone());
+        }
+        let mut right = (*join.right).clone();
+        each_expr_mut(&mut right, &mut |expr| {
+            let taken = std::mem::replace(expr, Expr::boolean(false));
+            *expr = taken.transform(&mut |part| match part {
+                Expr::Column { id, ty } => match given.get(&id) {
+                    Some(value) => Expr::literal(value.clone(), ty),
+                    None => part,
+                },
+                other => other,
+            });
+        });
+        let right = rows_of(&right)?;
+        let mut kept = Table::new(outputs.clone());
+        for row in &right.rows {
+            let value = |id: &ColumnId| Ok(row[position(&right.columns, *id)?].clone());
+            kept.rows.push(outputs.iter().map(value).collect::<Result<_>>()?);
+        }
+        let values = |table: Table| Node::Values(Values { columns: table.columns, rows: table.rows });
+        let one = Table { columns: left.columns.clone(), rows: vec![left.rows[at].clone()] };
+        rows.extend(join_rows(&Join {
+            left: Box::new(values(one)),
+            right: Box::new(values(kept)),
+            kind: join.kind,
+            on: join.on.iter().cloned().collect(),
+            residual: join.residual.clone(),
+        })?);
+    }
+    Ok(rows)
 }
 
 fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {

@@ -105,7 +105,7 @@ fn owner(node: &Node) -> &'static str {
         Node::Values(_) => "VALUES",
         Node::Filter(_) | Node::Project(_) | Node::Limit(_) => "expressions",
         Node::Unnest(_) => "unnest",
-        Node::Join(_) => "a join",
+        Node::Join(_) | Node::Dependent(_) => "a join",
         Node::Aggregate(_) => "an aggregation",
         Node::Distinct(_) => "DISTINCT",
         Node::Window(_) => "a window",
@@ -179,6 +179,7 @@ impl<'a> Builder<'a> {
     /// The rows of `node`, into which these join filters are pushed.
     fn unfiltered(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         match node {
+            Node::Dependent(_) => Err(Error::internal("a dependent join is run")),
             Node::Scan(scan) => self.scan(node, scan, needed, filters),
             Node::Values(values) => self.values(node, values, needed),
             Node::Filter(filter) => {

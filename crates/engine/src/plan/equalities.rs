@@ -1,17 +1,15 @@
 //! Equalities between the sides of a join, which are its keys.
 
-use entasis_engine::plan::{JoinKey, Node};
-use entasis_vector::ColumnId;
+use super::tree::{ColumnSet, columns_of, reads};
+use super::{JoinKey, Node};
 use entasis_vector::expr::{CompareOp, Expr};
-use std::collections::HashSet;
 
 /// Turns those residuals into keys that compare one side with the other for equality.
-pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
+pub fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
     if residual.is_empty() {
         return;
     }
-    let left: HashSet<ColumnId> = left.columns().into_iter().collect();
-    let right: HashSet<ColumnId> = right.columns().into_iter().collect();
+    let (left, right) = (columns_of(left), columns_of(right));
     for predicate in std::mem::take(residual) {
         match as_key(predicate, &left, &right) {
             Ok(key) => on.push(key),
@@ -22,11 +20,7 @@ pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, resid
 
 /// An equality between an expression over `left` and one over `right` as a key; anything else is returned as
 /// `Err`.
-pub(super) fn as_key(
-    predicate: Expr,
-    left: &HashSet<ColumnId>,
-    right: &HashSet<ColumnId>,
-) -> Result<JoinKey, Expr> {
+pub(crate) fn as_key(predicate: Expr, left: &ColumnSet, right: &ColumnSet) -> Result<JoinKey, Expr> {
     let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } =
         predicate
     else {
@@ -43,8 +37,7 @@ pub(super) fn as_key(
 }
 
 /// True if the expression reads columns, and all of them are among `columns`.
-pub(super) fn reads_only(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
-    let mut read = Vec::new();
-    expr.collect_columns(&mut read);
-    !read.is_empty() && read.iter().all(|id| columns.contains(id)) && !expr.is_volatile()
+pub fn reads_only(expr: &Expr, columns: &ColumnSet) -> bool {
+    let read = reads(expr);
+    !read.is_empty() && read.is_subset(columns) && !expr.is_volatile()
 }

@@ -24,15 +24,16 @@
 //! The subquery is computed two or three times, so one that may not return the same rows again (`random()`)
 //! is left as it is.
 
-use super::Lowering;
-use super::keys::split_keys;
-use super::tree::{refresh, substitute};
-use entasis_engine::plan::{Distinct, Filter, Join, JoinKey, JoinKind, Node, Project};
+use super::Decorrelation;
+use crate::plan::correlation::refresh;
+use crate::plan::equalities::split_keys;
+use crate::plan::tree::substitute;
+use crate::plan::{Distinct, Filter, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::HashMap;
 
-impl Lowering<'_> {
+impl Decorrelation<'_> {
     /// A null-aware anti or mark join of `outer` with `sub`, on `key` and on the columns that define the
     /// group.
     pub(super) fn null_aware_groups(
@@ -118,9 +119,9 @@ impl Lowering<'_> {
             return semi_like(JoinKind::Anti, node, all, on_all, vec![condition(&all_pairs)]);
         };
         let mut marks = Vec::new();
-        let mut add = |lowering: &mut Self, node, right, on, residual| {
-            let mark = lowering.columns.add("perhaps", DataType::Boolean, false);
-            marks.push(lowering.columns.expr(mark));
+        let mut add = |own: &mut Self, node, right, on, residual| {
+            let mark = own.columns.add("perhaps", DataType::Boolean, false);
+            marks.push(own.columns.expr(mark));
             semi_like(JoinKind::Mark { mark, null_aware: false }, node, right, on, residual)
         };
         if or_equal {
@@ -135,7 +136,7 @@ impl Lowering<'_> {
     /// A copy of a subquery, and its columns as expressions over the copy's.
     fn copy(&mut self, sub: &Node) -> (Node, HashMap<ColumnId, Expr>) {
         let mut map: HashMap<ColumnId, ColumnId> = HashMap::new();
-        let copy = refresh(sub.clone(), &mut self.columns, &mut map);
+        let copy = refresh(sub.clone(), self.columns, &mut map);
         (copy, map.into_iter().map(|(old, new)| (old, self.columns.expr(new))).collect())
     }
 
