@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// All functions, in the order of the page.
-pub(super) const SECTIONS: &[Section] = &[
+pub const SECTIONS: &[Section] = &[
     Section { title: "Any type", functions: &[kernels::general::FUNCTIONS] },
     Section { title: "Numbers", functions: &[kernels::numbers::FUNCTIONS] },
     Section {

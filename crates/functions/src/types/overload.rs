@@ -25,6 +25,9 @@ pub struct Chosen<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ambiguous;
 
+/// Whether an argument speaks for an overload that takes this type.
+type Rank<'a> = dyn Fn((&Given, DataType)) -> bool + 'a;
+
 /// The cost of an argument that may be of any type.
 const ANY: u32 = 1;
 
@@ -45,7 +48,7 @@ pub fn choose<'a>(overloads: &'a [Overload], given: &[Given]) -> Result<Option<C
         }
     }
     let known = known_type(given);
-    let ranks: [&dyn Fn((&Given, DataType)) -> bool; 4] = [
+    let ranks: [&Rank; 4] = [
         &|(given, wanted)| given.settled() == wanted,
         &|(_, wanted)| is_preferred(wanted),
         &|(given, wanted)| *given == Given::Text && wanted == DataType::Varchar,

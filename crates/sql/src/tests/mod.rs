@@ -6,6 +6,7 @@ mod change;
 mod definition;
 
 use crate::{Catalog, ROW_ID, Sequence, Statement, bind, parse};
+use entasis_engine::optimizer::decorrelate::decorrelate;
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, ReferentialAction, Relation,
@@ -211,10 +212,11 @@ fn try_bind_with(sql: &str, params: &[(Value, DataType)]) -> Result<Statement> {
     bind(&statements.remove(0), &Tables, params)
 }
 
-/// The plan of a query, checked.
+/// The plan of a query, decorrelated and checked.
 fn plan(sql: &str) -> Plan {
     match try_bind(sql) {
-        Ok(Statement::Query(plan)) => {
+        Ok(Statement::Query(mut plan)) => {
+            decorrelate(&mut plan).unwrap();
             check(&plan, sql);
             plan
         }
@@ -250,6 +252,7 @@ fn check_node(node: &Node, plan: &Plan, made: &mut HashSet<ColumnId>, sql: &str)
     let mut make = |id: ColumnId| assert!(made.insert(id), "{sql}: {id} is made twice");
     let mut exprs: Vec<&Expr> = Vec::new();
     match node {
+        Node::Dependent(_) => panic!("{sql}: a dependent join is left"),
         Node::Scan(scan) => scan.columns.iter().for_each(|(id, _)| make(*id)),
         Node::Values(values) => values.columns.iter().for_each(|id| make(*id)),
         Node::Filter(filter) => exprs.extend(&filter.predicates),
