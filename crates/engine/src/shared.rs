@@ -20,8 +20,8 @@ use crate::context::QueryContext;
 use crate::estimate::estimate;
 use crate::exec::{Keeper, KeptRows, PartReader, Profile, ResultSet, execute};
 use crate::explain::PlanTree;
+use crate::optimizer;
 use crate::optimizer::decorrelate::decorrelate;
-use crate::optimizer::{self, optimize_part};
 use crate::plan::freedom::{may_move, may_repeat};
 use crate::plan::tree::{each_expr, filter, substitute};
 use crate::plan::{Node, Plan};
@@ -39,13 +39,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # Errors
 /// Internal, if a rule breaks the plan; interrupted.
-pub fn optimize(mut plan: Plan, settings: &Settings) -> Result<Plan> {
-    decorrelate(&mut plan)?;
+pub fn optimize(plan: Plan, settings: &Settings) -> Result<Plan> {
+    let plan = decorrelated(plan)?;
     if !settings.optimize {
         return optimizer::optimize(plan, settings);
     }
     let plan = joins::share_joins(equal::share_equal(plan, Stage::Written));
     Ok(equal::share_equal(optimizer::optimize(plan, settings)?, Stage::Optimized))
+}
+
+/// The plan with joins in place of its dependent joins ([`crate::optimizer::decorrelate`]).
+///
+/// # Errors
+/// Not supported, for what cannot be decorrelated; interrupted.
+pub fn decorrelated(mut plan: Plan) -> Result<Plan> {
+    decorrelate(&mut plan, |name, schema, plan| Arc::new(Shared::new(name, schema, plan)))?;
+    Ok(plan)
+}
+
+/// The plan as it is run, of rows that are a relation in another plan.
+///
+/// # Errors
+/// As [`optimize`].
+pub(crate) fn optimize_part(plan: Plan, settings: &Settings) -> Result<Plan> {
+    optimizer::optimize_part(decorrelated(plan)?, settings)
 }
 
 /// What a plan has behind it.

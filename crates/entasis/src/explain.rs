@@ -118,7 +118,7 @@ fn plan_of(statement: Statement, analyze: bool) -> Result<Plan> {
 /// The plan after each rule of the optimizer that changed it.
 fn rules(plan: Plan, context: &exec::QueryContext) -> Result<String> {
     let mut lines = format!("as written\n{plan}\n");
-    let (_, trace) = optimizer::optimize_traced(plan, &context.settings)?;
+    let (_, trace) = optimizer::optimize_traced(shared::decorrelated(plan)?, &context.settings)?;
     for (rule, plan) in trace {
         lines += &format!("after {rule}\n{plan}\n");
     }

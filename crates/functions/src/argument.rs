@@ -2,7 +2,8 @@
 
 use entasis_vector::{DataType, Value};
 
-/// An argument of a table function, such as `read_csv`, or the value of an option: constants, which may be nested.
+/// An argument of a table function, such as `read_csv`, or the value of an option: constants, which may be
+/// nested.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A constant and its type.

@@ -33,4 +33,4 @@ pub use argument::Argument;
 pub use date_part::date_part;
 pub use session::{Session, clock};
 pub use time_zone::TimeZone;
-pub use times::{Overload as TimeOverload, Stability, TimeFunction, time_functions};
+pub use times::{Stability, TimeFunction, TimeOverload, time_functions};

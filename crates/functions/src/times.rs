@@ -45,14 +45,14 @@ enum Meaning {
 }
 
 /// Argument types and the type of the result.
-pub type Overload = (&'static [DataType], DataType);
+pub type TimeOverload = (&'static [DataType], DataType);
 
 /// A function under its names.
 #[derive(Debug)]
 struct Entry {
     names: &'static [&'static str],
     meaning: Meaning,
-    overloads: &'static [Overload],
+    overloads: &'static [TimeOverload],
 }
 
 const PARTS: &[DataType] = &[Int64, Int64, Int64, Int64, Int64, Float64];
@@ -168,7 +168,7 @@ pub enum Stability {
 pub struct TimeFunction {
     name: &'static str,
     meaning: Meaning,
-    overloads: &'static [Overload],
+    overloads: &'static [TimeOverload],
 }
 
 /// All of them under each of their names.
@@ -228,8 +228,8 @@ impl TimeFunction {
     ///
     /// # Errors
     /// Input, if it does not accept such arguments.
-    pub fn overload(&self, given: &[DataType]) -> Result<&'static Overload> {
-        let far = |(wanted, _): &Overload| {
+    pub fn overload(&self, given: &[DataType]) -> Result<&'static TimeOverload> {
+        let far = |(wanted, _): &TimeOverload| {
             if wanted.len() != given.len() {
                 return None;
             }
@@ -238,7 +238,7 @@ impl TimeFunction {
         let nearest = self.overloads.iter().filter_map(|overload| Some((far(overload)?, overload)));
         nearest.min_by_key(|(far, _)| *far).map(|(_, overload)| overload).ok_or_else(|| {
             let given: Vec<String> = given.iter().map(DataType::to_string).collect();
-            let of = |(args, _): &Overload| {
+            let of = |(args, _): &TimeOverload| {
                 let args: Vec<String> = args.iter().map(DataType::to_string).collect();
                 format!("({})", args.join(", "))
             };

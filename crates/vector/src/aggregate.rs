@@ -1,8 +1,8 @@
 //! Aggregate functions that are computed elsewhere than in the engine: what the engine asks of them.
 //!
-//! An [`ExternalAggregate`] is a function with the types of a call. It makes [`GroupStates`], which keep one state
-//! for each group of a worker; states of several workers are merged. The engine applies `DISTINCT`, `FILTER` and
-//! `ORDER BY` itself, so that states see only the rows that count, in order.
+//! An [`ExternalAggregate`] is a function with the types of a call. It makes [`GroupStates`], which keep one
+//! state for each group of a worker; states of several workers are merged. The engine applies `DISTINCT`,
+//! `FILTER` and `ORDER BY` itself, so that states see only the rows that count, in order.
 
 use crate::{Result, Vector};
 use std::any::Any;

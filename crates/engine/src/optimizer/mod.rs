@@ -3,7 +3,8 @@
 //! A flat list of [`RULES`], each a small file whose header says what it does and what that unlocks, run once
 //! in order. The order carries the reasons: a rule stands where those before it have prepared its ground.
 //!
-//! - [`decorrelate`] runs first, also where nothing else does: subqueries become joins.
+//! - [`decorrelate`] runs before all rules, and where there are none: subqueries become joins
+//!   ([`crate::shared::decorrelated`]).
 //! - [`crate::estimate`] says how many rows are expected and what joins cost; estimates choose among equal
 //!   plans.
 //! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass;
@@ -16,7 +17,7 @@
 
 mod antis;
 mod constants;
-pub mod decorrelate;
+pub(crate) mod decorrelate;
 #[cfg(test)]
 mod differential;
 mod disjoint;
@@ -159,7 +160,6 @@ fn run(
     is_run: impl Fn(&str) -> bool,
     mut after: impl FnMut(&'static str, &Plan),
 ) -> Result<()> {
-    decorrelate::decorrelate(plan)?;
     check(plan, "binding")?;
     if !settings.optimize {
         return Ok(());

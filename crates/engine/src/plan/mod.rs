@@ -66,8 +66,8 @@ pub enum Node {
     Unnest(Unnest),
     /// Pairs of rows.
     Join(Join),
-    /// Pairs of rows, the right ones computed for each left row. [`crate::optimizer::decorrelate`] puts joins in
-    /// their place before anything else looks at a plan.
+    /// Pairs of rows, the right ones computed for each left row. [`crate::optimizer::decorrelate`] puts joins
+    /// in their place before anything else looks at a plan.
     Dependent(Dependent),
     /// One row a group.
     Aggregate(Aggregate),
@@ -211,11 +211,11 @@ pub struct Join {
 pub struct Dependent {
     /// Left input.
     pub left: Box<Node>,
-    /// What is computed for each left row, whose columns it may read. Volatile functions in it are computed each
-    /// time anew.
+    /// What is computed for each left row, whose columns it may read. Volatile functions in it are computed
+    /// each time anew.
     pub right: Box<Node>,
-    /// Which rows and columns come out, the right input of each left row being what it is for that row: one of
-    /// `Inner`, `Left`, `Semi`, `Anti`, `NullAwareAnti`, `Mark` and `Single`.
+    /// Which rows and columns come out, the right input of each left row being what it is for that row: one
+    /// of `Inner`, `Left`, `Semi`, `Anti`, `NullAwareAnti`, `Mark` and `Single`.
     pub kind: JoinKind,
     /// The equality of `IN`.
     pub on: Option<JoinKey>,

@@ -1,5 +1,5 @@
-//! The common type of several expressions: of a set operation's inputs, the results of CASE, the elements of a
-//! list, the operands of a comparison.
+//! The common type of several expressions: of a set operation's inputs, the results of CASE, the elements of
+//! a list, the operands of a comparison.
 //!
 //! One fold over what is given, however many they are: settled types first, written ones adopt the outcome.
 //!

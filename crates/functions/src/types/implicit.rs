@@ -14,8 +14,8 @@
 //! | TIMESTAMP | TIMESTAMPTZ |
 //! | a list, a struct | one whose elements, or fields of the same names, are so |
 //!
-//! Nothing becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT, UPDATE,
-//! DEFAULT) also casts numbers with a check of their range, and texts to anything.
+//! Nothing becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
+//! UPDATE, DEFAULT) also casts numbers with a check of their range, and texts to anything.
 
 use super::Given;
 use super::decimal::Digits;
@@ -46,7 +46,8 @@ fn target(to: DataType) -> u32 {
     }
 }
 
-/// The cost at which an expression becomes one of type `to` unasked; `None` if that needs a cast that is written.
+/// The cost at which an expression becomes one of type `to` unasked; `None` if that needs a cast that is
+/// written.
 pub fn implicit(from: Given, to: DataType) -> Option<Implicit> {
     use DataType as T;
     let cost = match from {

@@ -8,9 +8,9 @@
 //! | a decimal and an exact number | a decimal of as many digits as values may have; `/`: DOUBLE |
 //! | a float and a number | REAL, if the other is an integer or written; else DOUBLE |
 //!
-//! Dates, times and intervals have the signatures of [`SIGNATURES`]; a written text, NULL or parameter becomes what
-//! the other operand is if there is such a signature, else an INTERVAL if there is one (`date - '2026-01-01'`,
-//! `timestamp + '1 day'`).
+//! Dates, times and intervals have the signatures of [`SIGNATURES`]; a written text, NULL or parameter
+//! becomes what the other operand is if there is such a signature, else an INTERVAL if there is one (`date -
+//! '2026-01-01'`, `timestamp + '1 day'`).
 
 use super::decimal::Digits;
 use super::implicit::{Implicit, implicit};

@@ -1,4 +1,5 @@
-//! The function library ([`entasis_functions`]) as DataFusion's binder sees it, and the functions that are its own.
+//! The function library ([`entasis_functions`]) as DataFusion's binder sees it, and the functions that are
+//! its own.
 //!
 //! | | computed by |
 //! |---|---|

@@ -5,8 +5,8 @@
 //! columns become no node, only a scope.
 //!
 //! A subquery in an expression becomes a join around the node that is the input of the expression, and a
-//! column of that join represents its value ([`subquery`]); if it refers to the outer query, that is a dependent
-//! join, which the optimizer decorrelates. Therefore lowering an expression takes the node, too.
+//! column of that join represents its value ([`subquery`]); if it refers to the outer query, that is a
+//! dependent join, which the optimizer decorrelates. Therefore lowering an expression takes the node, too.
 //!
 //! ```text
 //! join ← asof                          joins

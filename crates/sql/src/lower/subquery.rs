@@ -246,8 +246,8 @@ fn is_dependent(outer: &Node, sub: &Node) -> bool {
     !free.is_empty() && outer.columns().into_iter().any(|id| free.contains(id))
 }
 
-/// Joins `node` with the subquery `sub`; `key` is the equality of `IN` (outer, inner), `outputs` are the columns of
-/// `sub` that are read.
+/// Joins `node` with the subquery `sub`; `key` is the equality of `IN` (outer, inner), `outputs` are the
+/// columns of `sub` that are read.
 fn join_subquery(
     node: &mut Node,
     sub: Node,

@@ -6,11 +6,11 @@ mod change;
 mod definition;
 
 use crate::{Catalog, ROW_ID, Sequence, Statement, bind, parse};
-use entasis_engine::optimizer::decorrelate::decorrelate;
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, ReferentialAction, Relation,
 };
+use entasis_engine::shared::decorrelated;
 use entasis_functions::Argument;
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, ErrorKind, Field, Result, Schema, Value};
@@ -215,8 +215,8 @@ fn try_bind_with(sql: &str, params: &[(Value, DataType)]) -> Result<Statement> {
 /// The plan of a query, decorrelated and checked.
 fn plan(sql: &str) -> Plan {
     match try_bind(sql) {
-        Ok(Statement::Query(mut plan)) => {
-            decorrelate(&mut plan).unwrap();
+        Ok(Statement::Query(plan)) => {
+            let plan = decorrelated(plan).unwrap();
             check(&plan, sql);
             plan
         }

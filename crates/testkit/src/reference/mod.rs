@@ -274,7 +274,8 @@ enum Pair {
     Miss,
 }
 
-/// The right input of a dependent join is computed for each left row, with its values in place of its columns.
+/// The right input of a dependent join is computed for each left row, with its values in place of its
+/// columns.
 fn dependent_rows(join: &Dependent) -> Result<Vec<Vec<Value>>> {
     let left = rows_of(&join.left)?;
     let outputs = match join.kind {

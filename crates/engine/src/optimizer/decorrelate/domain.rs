@@ -1,7 +1,7 @@
 //! The general method: the distinct values of the outer columns, the *domain*, are joined in where they are
-//! needed, carried to the top as additional columns, and compared there with the outer query's own (Neumann and
-//! Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The domain is computed from a second copy of the outer query,
-//! whose rows are shared where a copy might have others.
+//! needed, carried to the top as additional columns, and compared there with the outer query's own (Neumann
+//! and Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The domain is computed from a second copy of the
+//! outer query, whose rows are shared where a copy might have others.
 
 use super::Decorrelation;
 use super::joins::{join, rejoin, where_true};
@@ -12,11 +12,9 @@ use crate::plan::{
     Aggregate, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan,
     SetOperation, Sort, SortKey, Unnest, Window, WindowCall, has_forms,
 };
-use crate::shared::Shared;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Field, Result, Value};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The distinct values of the outer columns that a subquery reads.
 pub(super) struct Domain {
@@ -47,27 +45,27 @@ fn may_differ(node: &Node) -> bool {
 
 impl Decorrelation<'_> {
     /// `outer` so that a copy of it has the same rows: what might give others the second time is shared.
-    pub(super) fn settled(&mut self, outer: Node) -> Result<Node> {
+    pub(super) fn settled(&mut self, outer: Node) -> Node {
         match may_differ(&outer) && free_columns(&outer).is_empty() {
             true => self.shared_rows(outer),
-            false => Ok(outer),
+            false => outer,
         }
     }
 
     /// The rows of `outer`, computed once for all copies.
-    fn shared_rows(&mut self, outer: Node) -> Result<Node> {
+    fn shared_rows(&mut self, outer: Node) -> Node {
         let columns = outer.columns();
         let field = |&id: &ColumnId| Field::new(self.columns.get(id).name.as_str(), self.columns.ty(id));
         let schema = columns.iter().map(field).collect();
         let output = |&column: &ColumnId| Output { name: self.columns.get(column).name.clone(), column };
         let output = columns.iter().map(output).collect();
         let plan = Plan { root: outer, columns: self.columns.clone(), output };
-        let shared = Shared::new("outer rows".to_owned(), schema, plan);
-        Ok(Node::Scan(Scan::all(Arc::new(shared), columns.into_iter().zip(0..).collect())))
+        let shared = (self.share)("outer rows".to_owned(), schema, plan);
+        Node::Scan(Scan::all(shared, columns.into_iter().zip(0..).collect()))
     }
 
     /// `outer` with a new column that numbers its rows, the same in each copy of it.
-    pub(super) fn numbered(&mut self, outer: Node) -> Result<(Node, ColumnId)> {
+    pub(super) fn numbered(&mut self, outer: Node) -> (Node, ColumnId) {
         let row = self.columns.add("row", DataType::Int64, false);
         let numbered = Node::Window(Window {
             input: Box::new(outer),
@@ -76,7 +74,7 @@ impl Decorrelation<'_> {
             calls: vec![(row, WindowCall::row_number())],
             top: None,
         });
-        Ok((self.shared_rows(numbered)?, row))
+        (self.shared_rows(numbered), row)
     }
 
     /// The distinct values of `free` in `outer`, or those of each row if there is a column that numbers them.

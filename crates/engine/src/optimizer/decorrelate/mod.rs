@@ -1,20 +1,20 @@
 //! Decorrelation: dependent joins ([`Node::Dependent`]) become joins.
 //!
-//! The right side of a dependent join reads columns of the left row, which nothing below it makes. Innermost first,
-//! each becomes a join whose sides are independent. There are two ways to remove the references:
+//! The right side of a dependent join reads columns of the left row, which nothing below it makes. Innermost
+//! first, each becomes a join whose sides are independent. There are two ways to remove the references:
 //!
 //! 1. **Pulling up** ([`pull`]). Works for nearly all queries, and computes nothing twice.
 //! 2. **The general method** ([`domain`]), with the distinct values of the columns that are read.
 //!
-//! An aggregate without groups returns one row even for an empty input. After unnesting it returns none for left
-//! rows without matches, so the join has to be an outer one, and counts, which must be zero, are replaced by zero
-//! above it.
+//! An aggregate without groups returns one row even for an empty input. After unnesting it returns none for
+//! left rows without matches, so the join has to be an outer one, and counts, which must be zero, are
+//! replaced by zero above it.
 //!
 //! A `LIMIT 1` is an aggregate by then ([`first`]). Any other `LIMIT` takes the general method, with the rows
 //! numbered by a window for each value of the domain. `IN` with NULLs becomes several joins ([`null_aware`]).
 //!
-//! A right side that calls a volatile function (`random`, `nextval`) is computed once for each left row: the left
-//! rows are numbered, and the domain consists of the numbers.
+//! A right side that calls a volatile function (`random`, `nextval`) is computed once for each left row: the
+//! left rows are numbered, and the domain consists of the numbers.
 //!
 //! Not supported: `FULL JOIN` on a right side that reads the left row, `LIMIT` over volatile functions there.
 //!
@@ -33,12 +33,14 @@ use crate::plan::correlation::{free_columns, is_repeatable};
 use crate::plan::equalities::split_keys;
 use crate::plan::tree::{columns_of, reads, substitute, take};
 use crate::plan::{Columns, Dependent, JoinKey, JoinKind, Limit, Node, Plan, Project};
+use crate::relation::Relation;
 use domain::Domain;
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Error, Result, statement};
+use entasis_vector::{ColumnId, DataType, Error, Result, Schema, statement};
 use joins::{is_null_aware, join, not, where_true};
 use null_aware::Unknown;
 use pull::{Pulled, is_single_row, pull};
+use std::sync::Arc;
 
 /// What a query needs of a subquery's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +76,17 @@ impl Purpose {
 ///
 /// # Errors
 /// Not supported, see the module; interrupted.
-pub fn decorrelate(plan: &mut Plan) -> Result<()> {
-    Decorrelation { columns: &mut plan.columns }.unnest(&mut plan.root)
+pub(crate) fn decorrelate(plan: &mut Plan, share: Share) -> Result<()> {
+    Decorrelation { columns: &mut plan.columns, share }.unnest(&mut plan.root)
 }
+
+/// Makes a relation of a plan, whose rows are computed once, of its name and columns.
+pub(crate) type Share = fn(String, Schema, Plan) -> Arc<dyn Relation>;
 
 /// The state of the rule.
 struct Decorrelation<'a> {
     columns: &'a mut Columns,
+    share: Share,
 }
 
 /// A join with a subquery.
@@ -105,7 +111,8 @@ impl Decorrelation<'_> {
         Ok(())
     }
 
-    /// A dependent join, whose inputs have none, as a tree without one. The columns that come out are the same.
+    /// A dependent join, whose inputs have none, as a tree without one. The columns that come out are the
+    /// same.
     fn independent(&mut self, dependent: Dependent) -> Result<Node> {
         let Dependent { left, right, kind, on, residual, outputs } = dependent;
         let purpose = Purpose::of(kind, on.is_some());
@@ -155,7 +162,7 @@ impl Decorrelation<'_> {
             return Ok(self.always(outer, kind));
         }
         if !is_repeatable(&sub) && free_columns(&outer).is_empty() {
-            let (outer, row) = self.numbered(outer)?;
+            let (outer, row) = self.numbered(outer);
             let domain = self.domain(&outer, &free, Some(row));
             return self.join_dependent(outer, sub, &domain, kind, key, residual, values);
         }
@@ -163,7 +170,7 @@ impl Decorrelation<'_> {
         match pulled.filter(|pulled| pulled.can_be_joined(purpose, kind, key.as_ref(), &residual)) {
             Some(pulled) => self.join_pulled(outer, pulled, purpose, kind, key, residual, values),
             None => {
-                let outer = self.settled(outer)?;
+                let outer = self.settled(outer);
                 let domain = self.domain(&outer, &free, None);
                 self.join_dependent(outer, sub, &domain, kind, key, residual, values)
             }

@@ -1,6 +1,6 @@
 //! Pulling up: conditions that read outer columns move up through filters, projections, inner joins and
-//! aggregates (as additional group keys, if they are equalities) until they are conditions of the join with the
-//! outer query. Nothing is computed twice.
+//! aggregates (as additional group keys, if they are equalities) until they are conditions of the join with
+//! the outer query. Nothing is computed twice.
 
 use super::Purpose;
 use crate::plan::correlation::free_columns;
@@ -45,7 +45,8 @@ impl Pulled {
                 matches!(kind, JoinKind::Mark { .. }) && key.is_some_and(|(_, inner)| is_computed(inner));
             return !marked && (purpose != Purpose::Lateral || is_inner || self.definitions.is_empty());
         }
-        // What is computed above the join is computed from its row, which a condition of an outer join may refuse.
+        // What is computed above the join is computed from its row, which a condition of an outer join may
+        // refuse.
         purpose != Purpose::Lateral || is_inner || residual.is_empty()
     }
 }
