@@ -47,6 +47,11 @@ impl Layout {
     pub fn is_keyed(self) -> bool {
         self != Layout::Insertion
     }
+
+    /// True if a full partition may get a slice more (`write/room.rs`).
+    pub(crate) fn is_extended(self) -> bool {
+        matches!(self, Layout::Delta | Layout::EquiGhost | Layout::Casper)
+    }
 }
 
 /// How a table is laid out.
