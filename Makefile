@@ -286,9 +286,9 @@ bench-casper: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only $(CASPER)
 	rm -f $(EXTENSION)
 
-## The paper's cost model beside measured inserts and point queries of a bare column
+## Cost models beside what is measured: the paper's on a bare column, ours on tables of storage (costs)
 bench-casper-model: bench-build
-	$(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only model,model-1m,model-wide
+	$(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only model,model-1m,model-wide,costs
 	rm -f $(EXTENSION)
 
 ## Single rows of Entasis in tables of 1 M and 10 M rows, in ascending and in random order

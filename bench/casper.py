@@ -1,7 +1,8 @@
 """The experiments of *Optimal Column Layout for Hybrid Workloads* (PVLDB 12(13), 2019): section 7 and figure 9.
 
     make bench-casper               everything but the model
-    make bench-casper-model         figure 9: the paper's cost model beside measured operations
+    make bench-casper-model         figure 9: the paper's cost model beside measured operations, and ours beside
+                                    those of our storage (part `costs`)
 
 Runs the program `entasis-casper`, which measures a bare column with the paper's mechanics beside our storage
 (`bench/casper`), keeps its records under bench/record/ and draws them. The part `beside` runs the six workloads in
@@ -31,6 +32,7 @@ PARTS = {
     "model": ["--rows", "10000000", "--on", "bare"],
     "model-1m": ["--rows", "1000000", "--on", "bare"],
     "model-wide": ["--rows", "1000000", "--payloads", "160", "--on", "bare"],
+    "costs": ["--rows", "1000000", "--runs", "5"],
     "solver": [],
     "throughput": ["--rows", "1000000", *TURNS],
     "throughput-wide": ["--rows", "1000000", "--payloads", "160", *FEW_TURNS],
@@ -82,6 +84,13 @@ def charts(part, results):
             series = {name: [(p["x"], p[figure]) for p in experiment["points"]] for name, figure in sides.items()}
             return plot.chart(experiment["what"], "partitions or blocks", "ns", series, log="xy")
         return [one(experiment) for experiment in results["experiments"]]
+    if kind == "costs":
+        def one(operation):
+            points = [p for p in results["points"] if p["operation"] == operation]
+            series = {name: [(at, p[figure]) for at, p in enumerate(points, 1)]
+                      for name, figure in {"measured": "measured_ns", "model": "model_ns"}.items()}
+            return plot.chart(operation, "table", "ns", series)
+        return [one(operation) for operation in dict.fromkeys(p["operation"] for p in results["points"])]
     if kind == "solver":
         return [plot.chart("solver", "rows", "ms", {"solve": [(r["rows"], r["solve_ms"]) for r in results]}, log="xy")]
     if kind == "throughput":
@@ -176,7 +185,7 @@ def beside(rows, operations):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bench", default="target/release/entasis-casper", help="the program")
-    parser.add_argument("--only", default=",".join(part for part in [*PARTS, "beside"] if not part.startswith("model")))
+    parser.add_argument("--only", default=",".join(part for part in [*PARTS, "beside"] if not part.startswith(("model", "costs"))))
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the part beside")
     parser.add_argument("--operations", type=int, default=5_000, help="of the part beside")
     arguments = parser.parse_args()

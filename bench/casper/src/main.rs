@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const USAGE: &str = "\
-entasis-casper model|trade|throughput|ghosts|sla|robust|solver|drift|width [options]
+entasis-casper model|costs|trade|throughput|ghosts|sla|robust|solver|drift|width [options]
   --on bare|engine|both   what is measured (both)
   --rows N                rows that are loaded (1000000)
   --payloads N            payload columns, at least 13 (16)
@@ -96,6 +96,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<(String, Settings, O
 fn perform(experiment: &str, settings: &Settings) -> Result<Json, String> {
     Ok(match experiment {
         "model" => experiments::model::model(settings),
+        "costs" => experiments::costs::costs(settings),
         "trade" => experiments::trade::trade(settings),
         "throughput" => experiments::throughput::throughput(settings),
         "ghosts" => experiments::ghosts::ghosts(settings),

@@ -78,6 +78,14 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     }
 }
 
+/// The mean of some numbers without the greatest twentieth: of times, those in which another process had the
+/// processor. 0 if there are none.
+pub fn undisturbed(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.truncate(numbers.len() - numbers.len() / 20);
+    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+}
+
 /// Seconds that this thread has had a processor for, as Linux tells; what other processes take is not in it.
 fn on_processor() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -117,6 +125,13 @@ pub fn run(store: &mut dyn Store, steps: &[Step], payloads: usize, limit: Durati
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_disturbs_does_not_count() {
+        let times = (0..100).map(|number| if number % 20 == 7 { 1e6 } else { f64::from(number % 2) });
+        assert_eq!(undisturbed(times.collect()), 45.0 / 95.0);
+        assert_eq!((undisturbed(vec![3.0]), undisturbed(Vec::new())), (3.0, 0.0));
+    }
 
     #[test]
     fn figures_of_times() {

@@ -162,21 +162,20 @@ mod tests {
             (block - partition.start(), partition.end() - block)
         };
         let width = |block: usize| (of(block).0 + of(block).1) as f64;
-        let found = |block: usize| engine.lookup + engine.compare * width(block) / 2.0;
-        let taken = |block: usize| found(block) + engine.write;
-        let added = |block: usize| {
-            let room = 1.5 * engine.move_row + engine.pass / 2.0;
-            engine.lookup + engine.write + 2.0 * engine.move_row + room * width(block)
-        };
+        let looked = |block: usize| engine.lookup + engine.compare * width(block) / 2.0;
+        let added = |block: usize| engine.lookup + (engine.compare + engine.pass) * width(block);
         match operation {
-            Operation::Point(block) => found(block),
+            Operation::Point(block) => looked(block) + engine.read,
             Operation::Range(first, last) => {
-                let slices = if first == last { 2.0 } else { (last - first + 1) as f64 };
-                engine.lookup + engine.scan * slices + engine.compare * (of(first).0 + of(last).1) as f64
+                let ((before, rest), (start, behind)) = (of(first), of(last));
+                let further = engine.filter * (before + behind) as f64;
+                let own = (engine.filter - engine.scan) * (rest + start) as f64;
+                let between = engine.scan * (last - first).saturating_sub(1) as f64;
+                engine.range + 2.0 * engine.filter + further + own + between
             }
-            Operation::Insert(block) => added(block),
-            Operation::Delete(block) => taken(block),
-            Operation::Update { from, to } => taken(from) + added(to),
+            Operation::Insert(block) => added(block) + engine.write + 2.0 * engine.move_row,
+            Operation::Delete(block) => looked(block) + engine.delete,
+            Operation::Update { from, to } => looked(from) + engine.delete + added(to) + engine.arrive,
         }
     }
 

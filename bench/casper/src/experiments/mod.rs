@@ -3,6 +3,7 @@
 //! | module | paper | |
 //! |---|---|---|
 //! | [`model`] | figure 9 | the cost model beside measured inserts and point queries |
+//! | [`costs`] | figure 9 | the cost model of our storage beside measured operations on tables |
 //! | [`trade`] | figure 2a | throughput by the number of partitions, bare and on our engine |
 //! | [`throughput`] | figures 12, 13 | six workloads by layout |
 //! | [`ghosts`] | figure 14 | inserts by the share of ghosts |
@@ -13,6 +14,7 @@
 //! | [`drift`] | none | a week in which the workload drifts, and layouts that follow it or do not |
 
 pub mod contest;
+pub mod costs;
 pub mod drift;
 pub mod ghosts;
 pub mod model;

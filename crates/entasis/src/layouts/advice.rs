@@ -221,20 +221,21 @@ impl Judge<'_> {
         if column.key == present.key {
             return [(points.0 + ranges.0, points.1 + ranges.1), inserts, deletes, updates];
         }
-        let (twice, whole) = (2.0 * self.engine.lookup, self.whole());
-        let (kinds, write) = (self.engine.insert(1), self.engine.write);
+        let (by_index, whole) = (self.by_index(), self.whole());
+        let Engine { lookup, write, delete, .. } = self.engine;
+        let (twice, kinds) = (2.0 * lookup, self.engine.insert(1));
         match column.key.is_empty() {
             true => [
                 (points.0 + ranges.0, (points.0 + ranges.0) * whole),
                 (inserts.0, inserts.0 * write),
-                (deletes.0, deletes.0 * (whole + write)),
+                (deletes.0, deletes.0 * (whole + delete)),
                 (updates.0, updates.0 * (whole + write)),
             ],
             // An index on the present key, which has to be written as well.
             false => [
-                (points.0 + ranges.0, points.0 * twice + count(Deed::Range) * whole),
+                (points.0 + ranges.0, points.0 * by_index + count(Deed::Range) * whole),
                 (inserts.0, inserts.1 + inserts.0 * kinds),
-                (deletes.0, deletes.0 * 2.0 * (twice + write)),
+                (deletes.0, deletes.0 * 2.0 * (twice + delete)),
                 (updates.0, updates.1 + updates.0 * (twice + kinds)),
             ],
         }
@@ -247,7 +248,12 @@ impl Judge<'_> {
 
     /// Reading a column of so many slices.
     fn reading(&self, slices: f64) -> f64 {
-        self.engine.lookup + self.engine.compare * slices.ceil().max(1.0)
+        self.engine.lookup + self.engine.filter * slices.ceil().max(1.0)
+    }
+
+    /// Reading a row that an index names.
+    fn by_index(&self) -> f64 {
+        2.0 * self.engine.lookup + self.engine.read
     }
 
     /// Finding rows that the layout key does not find: by a declared key or index, or by looking at all.
@@ -265,13 +271,17 @@ impl Judge<'_> {
             let distinct = columns.iter().map(|&column| snapshot.column_statistics(column).distinct).max();
             snapshot.rows() as f64 / distinct.unwrap_or(1).max(1) as f64
         };
-        let found = by_index.map(|key| 2.0 * self.engine.lookup * rows(&key.columns).max(1.0));
+        let found = by_index.map(|key| self.by_index() * rows(&key.columns).max(1.0));
         found.fold(whole, f64::min)
     }
 
     /// Writing a row that was found elsewhere.
     fn written(&self, act: &Act) -> f64 {
-        if matches!(act, Act::Read(_)) { 0.0 } else { self.engine.write }
+        match act {
+            Act::Read(_) => 0.0,
+            Act::Delete(_) => self.engine.delete,
+            Act::Insert(_) | Act::Update { .. } => self.engine.write,
+        }
     }
 
     /// Writing to the indexes that a table laid by `key` has.
@@ -279,12 +289,12 @@ impl Judge<'_> {
         let others = self.looked.definition.keys.iter().filter(|own| own.columns != key);
         let each = match act {
             Act::Insert(_) => self.engine.insert(1),
-            Act::Delete(_) => self.engine.lookup + self.engine.write,
+            Act::Delete(_) => self.engine.lookup + self.engine.delete,
             Act::Read(_) => 0.0,
             Act::Update { set, .. } => {
                 let is_set = |column: &usize| set.iter().any(|(own, _)| own == column);
                 let touched = others.filter(|own| own.columns.iter().any(is_set)).count();
-                return touched as f64 * (self.engine.lookup + self.engine.write + self.engine.insert(1));
+                return touched as f64 * (self.engine.lookup + self.engine.delete + self.engine.insert(1));
             }
         };
         others.count() as f64 * each

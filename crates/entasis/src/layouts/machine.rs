@@ -1,29 +1,25 @@
-//! The cost model of our storage on this machine: the constants of [`Engine::default`], measured on one of
-//! ours, scaled by what `CALIBRATE` has found here. Look-ups are scaled by look-ups, and all that reads
-//! slices by the cost of a byte, and by the bits that the table's codes have.
+//! The cost model of our storage on this machine ([`Engine::on`]), by what `CALIBRATE` has found here, and
+//! for a table: its columns, its ghosts, and the bits that its codes have.
 
 use super::words::time;
 use entasis_engine::cost::Costs;
 use entasis_engine::relation::LayoutChoice;
-use entasis_layout::cost::Engine;
-use entasis_storage::TableSnapshot;
+use entasis_layout::cost::{Engine, Machine, Stored};
+use entasis_storage::{Layout, TableSnapshot};
 
 /// The model for a table.
 pub(super) fn engine(costs: &Costs, snapshot: &TableSnapshot) -> Engine {
-    let (typical, model) = (Costs::default(), Engine::default());
-    let (lookups, reads) = (costs.lookup / typical.lookup, costs.byte / typical.byte);
-    let key = snapshot.encoded_bits(&snapshot.table().options().layout_key);
+    let options = snapshot.table().options();
     let columns: Vec<usize> = (0..snapshot.schema().len()).collect();
-    // A range is priced by one column of average width; most read some, and few all.
-    let column = snapshot.encoded_bits(&columns) / columns.len().max(1) as f64;
-    let engine = Engine {
-        lookup: model.lookup * lookups,
-        compare: model.compare * reads,
-        scan: model.scan * reads,
+    let table = Stored {
+        columns: columns.len(),
+        key_bits: snapshot.encoded_bits(&options.layout_key),
+        // A range is priced by one column of average width; most read some, and few all.
+        read_bits: snapshot.encoded_bits(&columns) / columns.len().max(1) as f64,
+        ghosts: if options.layout == Layout::Equi { 0.0 } else { options.ghost },
         row_bytes: snapshot.bytes() as f64 / snapshot.rows().max(1) as f64,
-        ..model
     };
-    engine.encoded(key, column)
+    Engine::on(&Machine { lookup: costs.lookup, byte: costs.byte }, &table)
 }
 
 /// What to tell somebody who promises latencies that no layout has; nothing if they can be kept. Costs are

@@ -73,7 +73,7 @@ impl Page {
             &format!(
                 "a row is added at the end; to find one, {} are read: {} at most",
                 counted(slices, "slice"),
-                time(engine.compare * slices as f64)
+                time(engine.filter * slices as f64)
             ),
         );
     }

@@ -24,7 +24,7 @@ mod ghosted;
 mod paper;
 mod promises;
 
-pub use engine::Engine;
+pub use engine::{Engine, Machine, Stored};
 pub use ghosted::Ghosted;
 pub use paper::{Access, Paper};
 pub use promises::Promises;

@@ -4,11 +4,11 @@
 //! | promise | bounds | by |
 //! |---|---|---|
 //! | reads | the slices that a point query compares, at worst all of its partition | [`Engine::point_query`] |
-//! | updates | the rows that an insert moves, on average, and the slices in which it looks for a ghost | [`Engine::insert`] |
+//! | updates | the slices in which an insert looks for its key, and for a ghost | [`Engine::insert`] |
 //!
 //! In the paper an update pays for the partitions that its ripple crosses, so that a promise about updates
-//! bounds their number. Here a partition that is full is spread over one more slice, so that both promises
-//! bound the width. A table declared with partitions of W slices has some of up to 2 W − 1, since a partition
+//! bounds their number. Here an insert looks through its partition, and moves two rows on average in one of
+//! any width, so that both promises bound the width. A table declared with partitions of W slices has some of up to 2 W − 1, since a partition
 //! is cut in two when it has 2 W: that is what must keep the promise ([`Engine::declared_width`]).
 //!
 //! Not promised: the single insert that does the moving ([`Engine::insert_at_worst`]), waiting for locks and
@@ -29,13 +29,12 @@ pub struct Promises {
 impl Engine {
     /// A point query in a partition of so many slices, all of which it compares; nanoseconds.
     pub fn point_query(&self, width: usize) -> f64 {
-        self.lookup + self.compare * further(width)
+        self.lookup + self.read + self.compare * further(width)
     }
 
     /// An insert into a partition of so many slices, on average; nanoseconds.
     pub fn insert(&self, width: usize) -> f64 {
-        let room = 1.5 * self.move_row + self.pass / 2.0;
-        self.lookup + self.write + 2.0 * self.move_row + room * further(width)
+        self.lookup + self.write + 2.0 * self.move_row + self.room() * further(width)
     }
 
     /// The insert that finds its partition of so many slices full and lays it anew; nanoseconds.
@@ -46,14 +45,13 @@ impl Engine {
     /// The widest partition, in slices, that keeps the promises. One slice if none does: there are no
     /// narrower ones. `None` if nothing is promised.
     pub fn widest(&self, promises: &Promises) -> Option<usize> {
-        let room = 1.5 * self.move_row + self.pass / 2.0;
         let slices = |latency: f64, least: f64, each: f64| {
             let more = ((latency - least) / each).floor();
             // A comparison of floats decides at a border, as it does for whoever checks the promise.
             if more.is_finite() && more > 0.0 { more as usize + 1 } else { 1 }
         };
         let reads = promises.read.map(|latency| slices(latency, self.point_query(1), self.compare));
-        let updates = promises.update.map(|latency| slices(latency, self.insert(1), room));
+        let updates = promises.update.map(|latency| slices(latency, self.insert(1), self.room()));
         match (reads, updates) {
             (Some(reads), Some(updates)) => Some(reads.min(updates)),
             (reads, updates) => reads.or(updates),

@@ -15,8 +15,8 @@
 //! ```text
 //! online ≤ n (base + room) + n room,   best ≥ n base,   online / best ≤ 1 + 2 room / base          (2)
 //! ```
-//! which is 1.114 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 1.4 µs for
-//! the look-up and the write. If one operation in eight is no insert, it is less than 1.1. As in every
+//! which is 1.158 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 1 µs for the
+//! look-up and the write. If there are two point queries for each insert, it is less than 1.11. As in every
 //! problem of rent or buy, what has been paid as rent is at most the price by the time when one buys; a guess
 //! of the future, however wrong, cannot cost more than that.
 //!
@@ -28,7 +28,8 @@
 
 use super::moves::{MoveTerms, Moves, Stretch, moves};
 
-/// An insert that finds no ghost costs so many moves: one slice is spread over two, for half as many inserts.
+/// An insert that finds no ghost costs so many moves, or fewer: a partition of 2 W - 1 full slices is spread over
+/// 2 W, for half as many inserts.
 pub const MOVES: f64 = 2.0;
 /// The price of a row is raised by a factor of up to two to the power of this.
 const RAISES: f64 = 12.0;
@@ -183,7 +184,7 @@ mod tests {
 
         fn assert_bounds(&self) {
             assert!(self.moved as f64 <= MOVES * self.inserts as f64, "{} {}", self.moved, self.inserts);
-            assert!(self.by_the_best() <= 1.1143, "{}", self.by_the_best());
+            assert!(self.by_the_best() <= 1.158, "{}", self.by_the_best());
         }
     }
 

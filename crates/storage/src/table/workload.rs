@@ -169,7 +169,7 @@ impl TableSnapshot {
 
     /// Bits of a slot in some columns together, as their blocks are encoded now: without validity,
     /// dictionaries and headers. It is what a range reads of a row, and what
-    /// [`entasis_layout::cost::Engine::encoded`] charges.
+    /// [`entasis_layout::cost::Engine::on`] charges.
     pub fn encoded_bits(&self, columns: &[usize]) -> f64 {
         let (mut bits, mut slices) = (0.0, 0usize);
         for group in self.row_groups() {

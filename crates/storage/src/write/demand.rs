@@ -22,7 +22,7 @@
 //!
 //! **The bound.** What moves for the sake of saving is paid from an account: at any moment, whatever the
 //! workload did, the rows that were moved so are at most two for each insert that was counted. An insert then
-//! costs at most 1.114 times as much by the model as in the best layout in hindsight
+//! costs at most 1.158 times as much by the model as in the best layout in hindsight
 //! ([`entasis_layout::ghosts::account`] has the argument). A hot spot that comes and goes, or one that is
 //! remembered for long while the table rests again and again, cannot have rows moved more often than that.
 //! What the budget demands is not charged.

@@ -67,7 +67,7 @@ impl Writer<'_> {
     /// not end a slice, or if the layout has its ghosts elsewhere.
     pub(super) fn border_to_extend(&self, group: usize, partition: usize) -> Option<usize> {
         let options = &self.shape.options;
-        if !matches!(options.layout, Layout::Delta | Layout::EquiGhost | Layout::Casper) {
+        if !options.layout.is_extended() {
             return None;
         }
         let node = &self.branch.root.groups[group];

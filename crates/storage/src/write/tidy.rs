@@ -1,8 +1,11 @@
 //! Frees memory of deleted rows at the end of a statement: row groups that are mostly empty are spread over
 //! fewer slices, small neighbours are joined, empty ones are dropped. Not before the end, because rows move.
 //!
-//! Mostly means half of the slots, or three quarters if many rows of the row group were deleted at once. In
-//! the order of insertion, what is left is encoded with full effort.
+//! Mostly means half of the slots, or three quarters if many rows of the row group were deleted at once.
+//! Slices by which partitions were extended ([`super::room`]) do not count: they have memory for the rows that
+//! came, and not for all of their slots. If they did, half of the slots of a row group at rest would be theirs
+//! once each partition has got a row, and the next row that is deleted would have a hundred thousand rows laid
+//! anew. In the order of insertion, what is left is encoded with full effort.
 
 use super::spread::deal;
 use super::{Writer, edit_group};
@@ -27,9 +30,22 @@ impl Writer<'_> {
     #[inline]
     fn tidy_group(&mut self, group: usize, many: bool) {
         let node = &self.branch.root.groups[group];
-        let full = if many { node.slots() * 3 / 4 } else { node.slots() / 2 };
+        let slots = self.slots_without_extensions(group);
+        let full = if many { slots * 3 / 4 } else { slots / 2 };
         if node.rows < full && (node.slices.len() > 1 || node.rows == 0) {
             self.thin(group);
+        }
+    }
+
+    /// The slots of a row group, where each partition has no more than it is declared to have.
+    // PERF: asked for after each statement that deletes, so no slice is looked at. Where extensions have been
+    // filled, and many of their rows deleted, memory is freed by upkeep, which looks at them.
+    #[inline]
+    fn slots_without_extensions(&self, group: usize) -> usize {
+        let node = &self.branch.root.groups[group];
+        match self.shape.options.layout.is_extended() {
+            true => node.slots().min(node.partitions.len() * self.shape.options.partition_slots()),
+            false => node.slots(),
         }
     }
 

@@ -236,6 +236,42 @@ fn a_partition_is_extended_once() {
     assert_eq!(table.rows(), 4700);
 }
 
+/// Once each partition has got a slice for one new row, more than half of the slots are empty. They have no
+/// memory, so a row that is deleted is no reason to lay the others anew; many rows that are deleted are.
+#[test]
+fn a_row_that_is_deleted_leaves_extended_partitions_alone() {
+    for (layout, ghost) in [(Layout::Delta, 0.2), (Layout::EquiGhost, 0.2), (Layout::Casper, 0.01)] {
+        let table = loaded(i128::from(ROWS), true, TableOptions { layout, ghost, ..keyed() });
+        rest(&table);
+        // Somebody may read the slices at rest, so their blocks are not written in place.
+        let held = table.snapshot();
+        for key in (0..ROWS).step_by(BLOCK_ROWS / 4).map(|at| at * 2 + 1) {
+            table.write().insert(&super::model::datums(&row(key.into()), table.schema()));
+        }
+        let slots = || table.snapshot().row_groups().map(crate::RowGroup::slots).sum::<usize>();
+        let extended = slots();
+        assert!(extended > 2 * table.rows() as usize, "{layout:?}: {extended} slots");
+        let (before, extensions) = (blocks(&table), short(&table));
+        let delete = |keys: std::ops::Range<i64>| {
+            let mut writer = table.write();
+            for key in keys {
+                // Some are gone already when many are deleted.
+                if let Some(id) = writer.find(&[Datum::Integer((key * 2).into())]) {
+                    writer.delete(id);
+                }
+            }
+        };
+        (0..40).for_each(|key| delete(key * 500..key * 500 + 1));
+        assert_eq!(table.rows() as i64, ROWS + ROWS / (BLOCK_ROWS as i64 / 4) - 40);
+        assert_eq!((slots(), short(&table)), (extended, extensions), "{layout:?}: nothing is laid anew");
+        assert!(blocks(&table) == before, "{layout:?}: no block is replaced");
+        drop(held);
+        delete(ROWS / 10..ROWS / 10 * 9 - 500);
+        assert!(slots() < extended / 2, "{layout:?}: memory of deleted rows is freed: {} slots", slots());
+        table.snapshot().check();
+    }
+}
+
 #[test]
 fn ghosts_of_a_table_that_rests_are_its_share() {
     for ghost in [0.0, 0.01, 0.1] {
