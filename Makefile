@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -318,9 +318,13 @@ bench-joins:
 bench-radix:
 	cargo run --release -p entasis-engine --example radix $(RADIX)
 
-## Either side of a join kept in its table, by payload and rows: make bench-join-sides SIDES=10000 (thousands of keys)
+## Either side of a join kept in its table, by payload and rows: make bench-join-sides SIDES=10000 (thousands of keys), or tuning, held-out: repeated keys
 bench-join-sides:
 	cargo run --release -p entasis-engine --example join_sides $(SIDES)
+
+## Joins in random orders, with join filters and with two passes of predicate transfer: make bench-transfer TRANSFER='50 40' (thousandths of IMDB, orders)
+bench-transfer:
+	cargo run --release -p entasis-engine --example transfer $(TRANSFER)
 
 ## Radix joins beside joins with one table, in cells by which the gates were found and in others: make bench-radix-gates GATES=held-out
 bench-radix-gates:

@@ -11,19 +11,19 @@
 //! last column is added up. Times are the least of several rounds, tables in turns, on as many threads as the
 //! machine has. `CELL=3:7` cells by number, `ROUNDS=1`.
 
+mod joined;
 mod random;
 mod ready;
 mod stored;
+mod timed;
 
-use entasis_engine::exec::{QueryContext, Settings, TableKind, execute};
-use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
+use entasis_engine::exec::{Settings, TableKind};
 use entasis_engine::relation::Relation;
 use entasis_storage::Table;
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Schema, Selection, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Schema, Selection, Vector};
+use joined::{Input, Outcome, join};
 use random::Random;
-use ready::Sum;
 use std::sync::Arc;
-use std::time::Instant;
 use stored::Stored;
 
 /// Two tables to be joined.
@@ -138,29 +138,11 @@ impl Cell {
         Arc::new(Stored(table.snapshot()))
     }
 
-    /// Milliseconds of a join, the sum, and what is said of the choice.
-    fn run(&self, [build, probe]: &[Arc<dyn Relation>; 2], join_table: TableKind) -> (f64, i64, String) {
-        let mut columns = Columns::default();
-        let mut scan = |relation: &Arc<dyn Relation>, payloads: usize| {
-            let ids: Vec<ColumnId> =
-                (0..=payloads).map(|i| columns.add(format!("c{i}"), self.ty(), false)).collect();
-            let columns = ids.iter().copied().zip(0..).collect();
-            (Box::new(Node::Scan(Scan::all(relation.clone(), columns))), ids)
-        };
-        let ((left, l), (right, r)) = (scan(probe, self.payloads.1), scan(build, self.payloads.0));
-        let on =
-            vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
-        let root = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
-        let output = l[1..].iter().chain(&r[1..]);
-        let output = output.map(|&column| Output { name: column.to_string(), column }).collect();
-        let plan = Plan { root, columns, output };
-        let settings = Settings { join_table, profile: true, optimize: false, ..Settings::default() };
-        let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
-        let sum = Sum::default();
-        let start = Instant::now();
-        let profile = execute(&plan, &context, &sum).expect("a join of integers runs");
-        let milliseconds = start.elapsed().as_nanos() as f64 / 1e6;
-        (milliseconds, sum.total(), profile.root.expect("asked for").details.join("; "))
+    /// The join, with one kind of table.
+    fn run(&self, [build, probe]: &[Arc<dyn Relation>; 2], join_table: TableKind) -> Outcome {
+        let input = |relation, payloads| Input { relation, payloads };
+        let settings = Settings { join_table, ..Settings::default() };
+        join(input(probe, self.payloads.1), input(build, self.payloads.0), self.ty(), settings)
     }
 
     fn measure(&self, number: usize, rounds: usize) {
@@ -183,7 +165,7 @@ impl Cell {
         let mut taken = String::new();
         for _ in 0..rounds {
             for (i, &table) in tables.iter().enumerate() {
-                let (milliseconds, sum, note) = self.run(&sides, table);
+                let Outcome { milliseconds, sum, note } = self.run(&sides, table);
                 best[i] = best[i].min(milliseconds);
                 sums[i] = sum;
                 if table == Auto {

@@ -1,10 +1,16 @@
 //! Rows that are there at once, as a file would give them, and a sum of what comes of them.
 
-use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
-use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
+#[path = "../handing/mod.rs"]
+mod handing;
+
+use engine::cost::Costs;
+use engine::exec::{QueryContext, ResultSink, ResultWorker};
+use engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
+use entasis_engine as engine;
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, PhysicalType, Result, Schema, Selection, Vector};
+use handing::handing;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Chunks of keys, and of payloads beside them.
 #[derive(Debug)]
@@ -13,6 +19,7 @@ pub struct Ready {
     chunks: Arc<Vec<Chunk>>,
     claimed: u64,
     distinct: Option<u64>,
+    costs: Arc<Costs>,
 }
 
 impl Ready {
@@ -43,15 +50,27 @@ impl Ready {
         let names = (0..payloads).map(|i| if i == 0 { "v".to_string() } else { format!("v{i}") });
         let schema: Schema =
             std::iter::once("k".to_string()).chain(names).map(|name| Field::new(&*name, ty)).collect();
-        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct }
+        let chunks = keys.chunks(CHUNK_ROWS).map(chunk).collect();
+        Ready::of_chunks(schema, chunks, claimed, distinct)
     }
-}
 
-impl Ready {
     /// These chunks, which the optimizer takes for `claimed` rows with so many distinct values of a column.
     #[allow(dead_code)] // Not all examples have such rows.
     pub fn of_chunks(schema: Schema, chunks: Vec<Chunk>, claimed: u64, distinct: Option<u64>) -> Ready {
-        Ready { schema, chunks: Arc::new(chunks), claimed, distinct }
+        Ready { schema, chunks: Arc::new(chunks), claimed, distinct, costs: Arc::default() }
+    }
+
+    /// The same chunks, which the optimizer takes for `claimed` rows and weighs by these costs.
+    #[allow(dead_code)] // Not all examples force a choice.
+    pub fn claiming(&self, claimed: u64, costs: Costs) -> Ready {
+        let chunks = self.chunks.clone();
+        Ready {
+            schema: self.schema.clone(),
+            chunks,
+            claimed,
+            distinct: self.distinct,
+            costs: Arc::new(costs),
+        }
     }
 }
 
@@ -76,36 +95,11 @@ impl Relation for Ready {
         let each = ColumnStatistics { distinct: self.distinct, ..ColumnStatistics::default() };
         Statistics { rows: Some(self.claimed), columns: vec![each; self.schema.len()] }
     }
+    fn costs(&self) -> Arc<Costs> {
+        self.costs.clone()
+    }
     fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        let columns = request.columns.iter().map(|(_, column)| *column).collect();
-        Ok(Arc::new(Handing { chunks: self.chunks.clone(), columns, next: Arc::default() }))
-    }
-}
-
-#[derive(Clone)]
-struct Handing {
-    chunks: Arc<Vec<Chunk>>,
-    columns: Vec<usize>,
-    next: Arc<AtomicUsize>,
-}
-
-impl Source for Handing {
-    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl SourceWorker for Handing {
-    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        let Some(ready) = self.chunks.get(next) else { return Ok(false) };
-        chunk.reset(ready.len());
-        let group = chunk.push_group(Selection::ALL);
-        self.columns.iter().for_each(|&column| chunk.push_column(ready.vector(column).clone(), group));
-        Ok(true)
-    }
-    fn morsel(&self) -> u64 {
-        0
+        Ok(handing(&self.chunks, request))
     }
 }
 

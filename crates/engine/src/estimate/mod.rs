@@ -23,4 +23,4 @@ pub(crate) mod width;
 pub use rows::estimate_rows;
 pub(crate) use rows::{estimate, estimate_join, key_selectivity};
 pub(crate) use tester::share_in_zones;
-pub(crate) use values::{ColumnEstimate, Estimate};
+pub(crate) use values::{ColumnEstimate, Estimate, combinations};

@@ -215,18 +215,22 @@ impl Estimate {
         column
     }
 
-    /// Distinct combinations of values of `exprs`. Columns are rarely independent, so each further one, from
-    /// the largest down, counts with half the exponent of the one before.
+    /// Distinct combinations of values of `exprs`.
     pub(crate) fn groups<'a>(&self, exprs: impl Iterator<Item = &'a Expr>) -> f64 {
-        let mut counts: Vec<f64> =
-            exprs.map(|e| self.expression(e)).map(|c| c.distinct + c.nulls.ceil()).collect();
-        counts.sort_by(|a, b| b.total_cmp(a));
-        let mut groups: f64 = 1.0;
-        for (i, count) in counts.iter().enumerate() {
-            groups *= count.powf(0.5f64.powi(i.min(8) as i32));
-        }
-        groups.min(self.rows).max(self.rows.min(1.0))
+        let counts = exprs.map(|e| self.expression(e)).map(|c| c.distinct + c.nulls.ceil());
+        combinations(counts.collect()).min(self.rows).max(self.rows.min(1.0))
     }
+}
+
+/// Distinct combinations of values of columns that have so many each. Columns are rarely independent, so each
+/// further one, from the largest down, counts with half the exponent of the one before.
+pub(crate) fn combinations(mut counts: Vec<f64>) -> f64 {
+    counts.sort_by(|a, b| b.total_cmp(a));
+    let mut groups: f64 = 1.0;
+    for (i, count) in counts.iter().enumerate() {
+        groups *= count.powf(0.5f64.powi(i.min(8) as i32));
+    }
+    groups
 }
 
 /// The range of a column after a cast between types that are numbers inside.

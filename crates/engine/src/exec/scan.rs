@@ -8,14 +8,15 @@
 //!    runs, the runs are read in turn; otherwise their positions are kept.
 //! 2. Conditions on codes narrow the candidates first: filters that are ranges of integers ([`ranges`]), and
 //!    filters on strings whose answers for a dictionary's entries are known ([`truths`]), or which alone
-//!    search the codes of symbols ([`searches`]). The remaining candidates of a long stretch are gathered, a
-//!    chunk at a time.
-//! 3. The other filters run in *stages* ([`stages`]), together with join filters. A stage decodes its columns
-//!    for the candidates, or searches their codes, and narrows these. Filters on the layout key alone are
-//!    skipped where all rows are within its range.
+//!    search the codes of symbols ([`searches`]); [`codes`] chooses among them. How many pass decides how
+//!    long the next stretch is ([`trial`]); the remaining candidates of a long one are gathered, a chunk at a
+//!    time.
+//! 3. The other filters run in *stages* ([`stages`]), together with join filters ([`conjuncts`]). A stage
+//!    decodes its columns for the candidates, or searches their codes, and narrows these. Filters on the
+//!    layout key alone are skipped where all rows are within its range.
 //! 4. If few rows of a stretch remain, they are held back ([`kept`]) until there are enough for a chunk.
-//! 5. The other columns are decoded if a row remains: at the rows' positions, or entirely where that is
-//!    faster.
+//! 5. The other columns are decoded if a row remains ([`decoded`]): at the rows' positions, or entirely where
+//!    that is faster.
 //!
 //! The index after the table's last column denotes the row id ([`RowId`]).
 //!
@@ -30,17 +31,21 @@
 //! ([`crate::exec::key_filter::order`]). A stage that cannot fail never runs after one that can, and if there
 //! is one that can, join filters run after both.
 
+mod codes;
+mod conjuncts;
+mod decoded;
 mod kept;
 mod ranges;
 mod searches;
 mod stages;
 mod stored;
+mod trial;
 mod truths;
 mod walk;
 
 use crate::context::QueryContext;
 use crate::exec::key_filter::order::Order;
-use crate::exec::key_filter::{PlacedFilter, PlacedWorker, is_integer};
+use crate::exec::key_filter::{PlacedFilter, PlacedWorker};
 use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
@@ -48,26 +53,19 @@ use crate::relation::{Source, SourceWorker};
 use crate::settings::{Compaction, Settings};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::zone_test::ZoneTest;
-use entasis_storage::{CodeSearch, Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
-use entasis_vector::buffer::unique;
+use codes::Codes;
+use entasis_storage::{RowGroup, TableSnapshot, ValueRange, Zone};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
-use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
+use entasis_vector::{Buffer, Chunk, ColumnId, Result, Vector};
 use kept::HeldBack;
 use stages::{Stage, stages};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 use stored::StoredRuns;
-use truths::Truths;
 use walk::{Stretch, Walk};
 
 /// The largest fraction of remaining rows that counts as few, as a divisor.
 const SPARSE: usize = 8;
-/// The most chunks whose slots are processed together if few rows remain.
-const LONG_CHUNKS: usize = 16;
-/// The number of rows after which older measurements of conditions on codes count half.
-const FORGET_ROWS: usize = 1 << 17;
-
 /// The part of a scan that workers share.
 #[derive(Clone)]
 pub(crate) struct TableScan {
@@ -263,12 +261,6 @@ impl TableScan {
             || (self.on_codes && stages.iter().any(|stage| stage.is_of_strings))
     }
 
-    /// The order of conditions on codes: all may move.
-    fn codes_order(&self) -> Order {
-        let count = self.ranges.all.len() + self.stages.all.len();
-        Order::new(count, if self.is_adaptive { count } else { 0 })
-    }
-
     /// The order of stages and join filters; those after a stage that may fail do not move.
     fn order(&self) -> Order {
         let count = self.stages.all.len() + self.filters.len();
@@ -315,13 +307,7 @@ impl Source for TableScan {
             decoded: vec![false; self.columns.len()],
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             filters: self.filters.iter().map(|filter| filter.worker(&self.settings)).collect(),
-            passed: Trial::default(),
-            codes_order: self.codes_order(),
-            conditions: Vec::new(),
-            answered: vec![false; self.stages.all.len()],
-            truths: self.stages.all.iter().map(|_| Truths::new()).collect(),
-            searches: vec![None; self.stages.all.len()],
-            probe: Vec::new(),
+            codes: Codes::new(self),
             order: self.order(),
             found: Vec::new(),
             gathered: 0..0,
@@ -365,44 +351,6 @@ impl Source for TableScan {
     }
 }
 
-/// Measures how many rows pass conditions on codes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Trial {
-    seen: usize,
-    passed: usize,
-}
-
-impl Trial {
-    /// Adds a measurement. Older ones count less.
-    fn count(&mut self, seen: usize, passed: usize) {
-        if self.seen > FORGET_ROWS {
-            (self.seen, self.passed) = (self.seen / 2, self.passed / 2);
-        }
-        self.seen += seen;
-        self.passed += passed;
-    }
-
-    /// The expected number of `rows` that will pass; all, if nothing is known.
-    fn of(&self, rows: usize) -> usize {
-        (rows * self.passed).checked_div(self.seen).unwrap_or(rows)
-    }
-
-    /// True unless only few rows have passed so far.
-    fn are_many(&self) -> bool {
-        self.seen > 0 && self.passed * SPARSE >= self.seen
-    }
-
-    /// As many chunks' rows as should leave about a chunk, if few rows pass.
-    // PERF: a chunk of forty rows costs much of what one of two thousand costs; Q6 of TPC-H takes a fifth
-    // less time.
-    fn chunks(&self, chunk_rows: usize) -> usize {
-        match self.seen >= 2 * chunk_rows && self.passed * SPARSE < self.seen {
-            true => (self.seen / (self.passed + 1)).clamp(1, LONG_CHUNKS),
-            false => 1,
-        }
-    }
-}
-
 /// One worker's part of a scan.
 // PERF: the snapshot is a field of its own, so that it is borrowed while the rest is written. If it were
 // cloned for each chunk, all workers would write to one cache line, which is also read to find the tree: a
@@ -424,20 +372,8 @@ struct Reading {
     filters: Vec<PlacedWorker>,
     /// The input of a stage.
     input: Chunk,
-    /// How many rows the conditions on codes were tested on, and how many passed.
-    passed: Trial,
-    /// The order of conditions on codes: ranges, then stages by their tables.
-    codes_order: Order,
-    /// Conditions on codes for the current stretch.
-    conditions: Vec<Condition>,
-    /// For each stage, whether a condition on codes replaces it in the current stretch.
-    answered: Vec<bool>,
-    /// For each stage.
-    truths: Vec<Truths>,
-    /// For each stage, what it was for the codes of the last symbols.
-    searches: Vec<Option<Arc<CodeSearch>>>,
-    /// Rows that pass one condition while it is measured.
-    probe: Vec<u16>,
+    /// Conditions on codes.
+    codes: Codes,
     /// The order of stages, then join filters.
     order: Order,
     /// Positions that pass conditions on codes in a stretch that is longer than a chunk, for several chunks.
@@ -489,7 +425,7 @@ impl Reading {
             let stretch = match self.ahead.take() {
                 Some(stretch) => stretch,
                 None => {
-                    let chunks = self.passed.chunks(self.scan.chunk_rows);
+                    let chunks = self.codes.passed.chunks(self.scan.chunk_rows);
                     match self.walk.next(&self.scan, chunks) {
                         Some(stretch) => stretch,
                         None => return Ok(self.give_kept(snapshot, chunk)),
@@ -515,7 +451,7 @@ impl Reading {
                 if self.scan.ranges.all.is_empty() || !first.iter().all(|&column| group.is_digested(column)) {
                     group.prefetch(self.walk.slot, first, &self.walk.wanted);
                 }
-                if self.passed.are_many() {
+                if self.codes.passed.are_many() {
                     group.prefetch(self.walk.slot, &self.scan.next, &self.walk.wanted);
                 }
             }
@@ -545,20 +481,6 @@ impl Reading {
         Ok(true)
     }
 
-    /// Decodes the remaining rows of `count` positions.
-    fn give(&mut self, snapshot: &TableSnapshot, count: usize, chunk: &mut Chunk) {
-        let group = snapshot.row_group(self.walk.number).expect("the row group is open");
-        for column in 0..self.decoded.len() {
-            match self.scan.outputs[column] {
-                true => self.decode(group, column),
-                false if self.decoded[column] => {}
-                false => self.blank(column),
-            }
-        }
-        let selection = self.selection();
-        self.push_columns(if self.all { count } else { self.rows.len() }, selection, chunk);
-    }
-
     /// Holds back the remaining rows of `count` positions.
     fn keep(&mut self, count: usize) {
         let (all, rows) =
@@ -573,57 +495,17 @@ impl Reading {
         }
     }
 
-    /// Decodes rows that were held back. False if there are none.
-    fn give_kept(&mut self, snapshot: &TableSnapshot, chunk: &mut Chunk) -> bool {
-        if self.kept.len() == 0 {
-            return false;
-        }
-        self.number = self.kept.number;
-        let group = snapshot.row_group(self.number).expect("it is a row group");
-        let rows = self.kept.take(self.scan.chunk_rows, group.block_slots(), group.slots());
-        for column in 0..self.vectors.len() {
-            if !self.scan.outputs[column] {
-                self.blank(column);
-                continue;
-            }
-            let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
-            if index == self.scan.row_id {
-                let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
-                for (id, &slot) in ids.iter_mut().zip(self.kept.current()) {
-                    *id = RowId { group: self.number as u32, slot }.to_u64();
-                }
-            } else {
-                let held = self.scan.metas[column].ty.physical();
-                group.gather_runs(index, held, &self.kept.runs, &self.kept.positions, vector);
-            }
-        }
-        self.kept.forget();
-        // The waiting rows are decoded into the same memory.
-        self.decoded.fill(false);
-        self.push_columns(rows, Selection::ALL, chunk);
-        true
-    }
-
-    /// Makes the vectors the chunk's columns.
-    fn push_columns(&mut self, rows: usize, selection: Selection, chunk: &mut Chunk) {
-        chunk.reset(rows);
-        let to = chunk.push_group(selection);
-        for vector in &self.vectors {
-            chunk.push_column(vector.clone(), to);
-        }
-    }
-
     /// Begins with the live slots within the ranges of values. Returns the number of positions in the chunk.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
         self.found.clear();
         self.gathered = 0..0;
         self.all = stretch.is_dense;
-        self.choose_conditions(group, stretch);
-        if stretch.is_long || !self.conditions.is_empty() {
+        self.codes.choose(&self.scan, stretch, &mut self.machines, group, &self.walk.runs);
+        if stretch.is_long || !self.codes.conditions.is_empty() {
             let rows = if stretch.is_long { &mut self.found } else { &mut self.rows };
-            group.select_runs(&self.conditions, &self.walk.runs, rows);
-            self.passed.count(stretch.count, rows.len());
+            group.select_runs(&self.codes.conditions, &self.walk.runs, rows);
+            self.codes.passed.count(stretch.count, rows.len());
             if stretch.is_long {
                 return self.gather_next();
             }
@@ -655,269 +537,5 @@ impl Reading {
         self.gathered = start..self.found.len().min(start + self.scan.chunk_rows);
         self.all = !self.gathered.is_empty();
         self.gathered.len()
-    }
-
-    /// Decides what is tested on codes, and in which order.
-    fn choose_conditions(&mut self, group: &RowGroup, stretch: &Stretch) {
-        self.conditions.clear();
-        self.answered.fill(false);
-        if !self.scan.on_codes {
-            return;
-        }
-        let scan = &self.scan;
-        let sampled = self.codes_order.begin();
-        let mut probed = None;
-        for &conjunct in self.codes_order.conjuncts() {
-            let condition = match conjunct.checked_sub(scan.ranges.all.len()) {
-                None if scan.ranges.left(stretch.is_implied).contains(&conjunct) => {
-                    Condition::Range(scan.ranges.all[conjunct])
-                }
-                Some(number) if scan.stages.left(stretch.is_implied).contains(&number) => {
-                    let stage = &scan.stages.all[number];
-                    let Some(column) = stage.columns.first().filter(|_| stage.is_of_strings) else {
-                        continue;
-                    };
-                    let column = scan.columns[*column];
-                    let runs = &self.walk.runs;
-                    let condition = if let Some(dictionary) = group.dictionary(column, runs) {
-                        let rows = match self.conditions.is_empty() {
-                            true => stretch.count,
-                            false => self.passed.of(stretch.count),
-                        };
-                        let machine = &mut self.machines[number];
-                        let set = self.truths[number].of(dictionary, rows, stage, machine);
-                        set.map(|set| Condition::Codes(column, set))
-                    } else if let Some(texts) = stage.texts.as_ref().filter(|_| scan.is_alone()) {
-                        let last = &mut self.searches[number];
-                        let search = group.code_search(column, runs, texts, last.as_ref());
-                        search.map(|search| Condition::Texts(column, last.insert(search).clone()))
-                    } else {
-                        None
-                    };
-                    let Some(condition) = condition else { continue };
-                    self.answered[number] = true;
-                    condition
-                }
-                _ => continue,
-            };
-            if sampled == Some(conjunct) {
-                probed = Some(self.conditions.len());
-            }
-            self.conditions.push(condition);
-        }
-        if let Some(at) = probed.filter(|_| self.conditions.len() > 1) {
-            self.probe.clear();
-            let start = Instant::now();
-            group.select_runs(&self.conditions[at..=at], &self.walk.runs, &mut self.probe);
-            self.codes_order.measured(stretch.count, self.probe.len(), start.elapsed().as_nanos());
-        }
-    }
-
-    /// Narrows the rows by stages and join filters; false if none remain.
-    fn run_conjuncts(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
-        let sampled = self.order.begin();
-        let stages = self.scan.stages.all.len();
-        for at in 0..self.order.conjuncts().len() {
-            let conjunct = self.order.conjuncts()[at];
-            let start = (sampled == Some(conjunct)).then(Instant::now);
-            let before = if self.all { count } else { self.rows.len() };
-            let has_run = match conjunct.checked_sub(stages) {
-                None => self.run_stage(conjunct, group, count)?,
-                Some(filter) => self.run_filter(filter, group, count)?,
-            };
-            let after = if self.all { count } else { self.rows.len() };
-            if let Some(start) = start.filter(|_| has_run) {
-                self.order.measured(before, after, start.elapsed().as_nanos());
-            }
-            if after == 0 {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Narrows the rows by a stage. False if it need not run.
-    fn run_stage(&mut self, stage: usize, group: &RowGroup, count: usize) -> Result<bool> {
-        if self.answered[stage] || !self.scan.stages.left(self.is_implied).contains(&stage) {
-            return Ok(false);
-        }
-        if self.run_stage_on_codes(stage, group, count) {
-            return Ok(true);
-        }
-        for i in 0..self.scan.stages.all[stage].columns.len() {
-            self.decode(group, self.scan.stages.all[stage].columns[i]);
-        }
-        self.input.reset(if self.all { count } else { self.rows.len() });
-        let selection = self.selection();
-        let to = self.input.push_group(selection);
-        for &column in &self.scan.stages.all[stage].columns {
-            self.input.push_column(self.vectors[column].clone(), to);
-        }
-        let picks = self.machines[stage].select(&self.input);
-        match picks {
-            Ok(picks) if picks.len() == self.input.len() => {}
-            Ok(picks) if self.all => {
-                self.rows.extend_from_slice(picks);
-                self.all = false;
-            }
-            Ok(picks) => {
-                // Picks ascend, so an element is read before it is overwritten.
-                for (to, &pick) in picks.iter().enumerate() {
-                    self.rows[to] = self.rows[pick as usize];
-                }
-                let left = picks.len();
-                self.rows.truncate(left);
-            }
-            Err(error) => {
-                self.input.reset(0);
-                return Err(error);
-            }
-        }
-        self.input.reset(0);
-        Ok(true)
-    }
-
-    /// Narrows the rows by a stage that looks for texts, if its column has codes that can be searched and is
-    /// not decoded. False if it has not run.
-    fn run_stage_on_codes(&mut self, number: usize, group: &RowGroup, count: usize) -> bool {
-        let stage = &self.scan.stages.all[number];
-        let (Some(texts), [column]) = (&stage.texts, &stage.columns[..]) else { return false };
-        let index = self.scan.columns[*column];
-        if !self.scan.on_codes
-            || self.decoded[*column]
-            || !self.gathered.is_empty()
-            || index == self.scan.row_id
-        {
-            return false;
-        }
-        let (runs, last) = (&self.walk.runs, &mut self.searches[number]);
-        let Some(search) = group.code_search(index, runs, texts, last.as_ref()) else { return false };
-        let search = last.insert(search);
-        if self.all {
-            group.select_runs(&[Condition::Texts(index, search.clone())], runs, &mut self.rows);
-        } else {
-            group.retain_texts(index, search, runs, &mut self.rows);
-        }
-        self.all = self.rows.len() == count;
-        if self.all {
-            self.rows.clear();
-        }
-        true
-    }
-
-    /// Narrows the rows by a join filter. False if it need not run.
-    fn run_filter(&mut self, filter: usize, group: &RowGroup, count: usize) -> Result<bool> {
-        if !self.filters[filter].is_on(if self.all { count } else { self.rows.len() }) {
-            return Ok(false);
-        }
-        if self.run_filter_in_runs(filter, group, count) {
-            return Ok(true);
-        }
-        for key in 0..self.scan.filters[filter].columns.len() {
-            self.decode(group, self.scan.filters[filter].columns[key]);
-        }
-        if self.all {
-            self.rows.extend(0..count as u16);
-            self.all = false;
-        }
-        let columns = &self.scan.filters[filter].columns;
-        self.filters[filter].retain(|key| (&self.vectors[columns[key]], None), &mut self.rows)?;
-        self.all = self.rows.len() == count;
-        if self.all {
-            self.rows.clear();
-        }
-        Ok(true)
-    }
-
-    /// Narrows the rows by a join filter of one column that is not decoded, if its blocks have runs of equal
-    /// values, of which each is looked up once. False if it has not run.
-    fn run_filter_in_runs(&mut self, filter: usize, group: &RowGroup, count: usize) -> bool {
-        let [column] = self.scan.filters[filter].columns[..] else { return false };
-        let (index, physical) = (self.scan.columns[column], self.scan.metas[column].ty.physical());
-        if !self.scan.on_codes
-            || self.decoded[column]
-            || !self.gathered.is_empty()
-            || index == self.scan.row_id
-            || !is_integer(physical)
-            || !group.is_in_runs(index, &self.walk.runs)
-        {
-            return false;
-        }
-        let Some(values) = self.filters[filter].values() else { return false };
-        let before = if self.all { count } else { self.rows.len() };
-        if self.all {
-            let condition = [Condition::Values(index, physical, values)];
-            group.select_runs(&condition, &self.walk.runs, &mut self.rows);
-        } else {
-            group.retain_in_set(index, &values, physical, &self.walk.runs, &mut self.rows);
-        }
-        self.filters[filter].count(before, self.rows.len());
-        self.all = self.rows.len() == count;
-        if self.all {
-            self.rows.clear();
-        }
-        true
-    }
-
-    /// Fills a column that nobody reads with a placeholder.
-    fn blank(&mut self, column: usize) {
-        let vector = &mut self.vectors[column];
-        vector.begin(1);
-        vector.set_null(0);
-        vector.make_constant();
-    }
-
-    /// Decodes a column for the remaining rows.
-    fn decode(&mut self, group: &RowGroup, column: usize) {
-        if std::mem::replace(&mut self.decoded[column], true) {
-            return;
-        }
-        let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
-        let held = self.scan.metas[column].ty.physical();
-        if index == self.scan.row_id {
-            let group = self.walk.number as u32;
-            let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
-            let mut slots = self.walk.runs.iter().flat_map(Range::clone);
-            let to_id = |slot: usize| RowId { group, slot: slot as u32 }.to_u64();
-            if self.gathered.is_empty() {
-                ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = to_id(slot));
-            } else {
-                let mut next = 0;
-                for (id, &position) in ids.iter_mut().zip(&self.found[self.gathered.clone()]) {
-                    let slot = slots.nth(usize::from(position) - next).expect("positions are of slots");
-                    (*id, next) = (to_id(slot), usize::from(position) + 1);
-                }
-            }
-        } else if !self.gathered.is_empty() {
-            group.gather_runs(index, held, &self.walk.runs, &self.found[self.gathered.clone()], vector);
-        } else if self.all {
-            group.decode_runs(index, held, &self.walk.runs, vector);
-        } else {
-            group.decode_selected_runs(index, held, &self.walk.runs, &self.rows, vector);
-        }
-    }
-
-    /// The current stretch, in reused memory.
-    fn stored(&mut self) -> Arc<StoredRuns> {
-        let scan = &self.scan;
-        let stored = self.stored.get_or_insert_with(|| {
-            let held = |(&index, meta): (&usize, &ColumnMeta)| (index, meta.ty.physical());
-            let columns = scan.columns.iter().zip(&scan.metas).map(held).collect();
-            Arc::new(StoredRuns { snapshot: scan.snapshot.clone(), group: 0, runs: Vec::new(), columns })
-        });
-        let told = Arc::get_mut(stored).expect("each chunk is reset before the next is asked for");
-        told.group = self.walk.number;
-        std::mem::swap(&mut told.runs, &mut self.walk.runs);
-        stored.clone()
-    }
-
-    /// The remaining rows, as a selection in this worker's memory.
-    fn selection(&mut self) -> Selection {
-        if self.all {
-            return Selection::ALL;
-        }
-        let buffer = unique(&mut self.selection, self.scan.chunk_rows * 2);
-        buffer.as_mut_slice::<u16>()[..self.rows.len()].copy_from_slice(&self.rows);
-        Selection::from_buffer(self.selection.clone())
     }
 }

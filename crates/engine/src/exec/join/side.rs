@@ -77,6 +77,7 @@ fn weigh(
         let kept = node.columns().into_iter().filter(|id| above.contains(*id));
         let metas: Vec<ColumnMeta> = kept.map(|id| estimate.meta(id, columns.ty(id))).collect();
         side.tuple = expected_bytes(&metas, (estimate.rows, side.payload.bytes), context);
+        side.per_key = estimate.rows / estimate.groups(keys.iter().copied()).max(1.0);
         let keys: Vec<_> = keys.into_iter().map(|key| (key, estimate.expression(key))).collect();
         if side.tuple.is_none() {
             let bytes = (estimate.rows, side.keys.bytes);

@@ -1,10 +1,14 @@
 //! Keys that arrive as codes of dictionaries: joins by them, looked up by entry, compared with the same joins
 //! of flat vectors, looked up row by row.
 
+#[path = "../../../examples/handing/mod.rs"]
+mod handing;
+
 use super::*;
-use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use crate::sync::{AtomicUsize, Ordering};
+use crate as engine;
+use crate::relation::{Relation, ScanRequest, Source, Statistics};
 use entasis_vector::{Dictionary, Field, PhysicalType, Schema, Selection, Vector};
+use handing::handing;
 
 /// A text, or none, and a number.
 type Keyed = (Option<u64>, i64);
@@ -71,36 +75,7 @@ impl Relation for Texts {
         Statistics { rows: Some(rows), ..Statistics::default() }
     }
     fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        let columns = request.columns.iter().map(|(_, column)| *column).collect();
-        Ok(Arc::new(Handing { chunks: self.chunks.clone(), columns, next: Arc::default() }))
-    }
-}
-
-#[derive(Clone)]
-struct Handing {
-    chunks: Arc<Vec<Chunk>>,
-    columns: Vec<usize>,
-    next: Arc<AtomicUsize>,
-}
-
-impl Source for Handing {
-    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl SourceWorker for Handing {
-    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let Some(ready) = self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
-            return Ok(false);
-        };
-        chunk.reset(ready.len());
-        let group = chunk.push_group(Selection::ALL);
-        self.columns.iter().for_each(|&column| chunk.push_column(ready.vector(column).clone(), group));
-        Ok(true)
-    }
-    fn morsel(&self) -> u64 {
-        0
+        Ok(handing(&self.chunks, request))
     }
 }
 

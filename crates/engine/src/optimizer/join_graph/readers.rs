@@ -1,8 +1,9 @@
 //! Who reads a column of a region, and hence what a set of relations carries into a join: the columns that a
-//! later join or somebody above reads.
+//! later join or somebody above reads; and how often it has the join's keys.
 
-use super::{Attached, Graph, Set, members};
+use super::{Attached, Class, Graph, Set, members};
 use crate::cost::Costs;
+use crate::estimate::combinations;
 use crate::estimate::join_cost::{WeighedSide, Width};
 use crate::estimate::width::widths;
 use crate::plan::Columns;
@@ -63,6 +64,25 @@ impl Graph {
                 side.keys.add(width);
             }
         }
+        side.per_key = self.per_key(set, other, rows);
         side
+    }
+
+    /// Rows of `set`, which has so many in all, of a key by which it is joined with `other`: of a class, the
+    /// member with the fewest values counts. 0 if nothing is known of the keys.
+    fn per_key(&self, set: Set, other: Set, rows: f64) -> f64 {
+        if set.count_ones() == 1
+            && let Some(Attached { on, .. }) = &self.relations[set.trailing_zeros() as usize].attached
+        {
+            let own = &self.relations[set.trailing_zeros() as usize].estimate;
+            return rows / own.groups(on.iter().map(|key| &key.right)).max(1.0);
+        }
+        let values = |class: &Class| {
+            let members = |set: Set| class.members.iter().filter(move |m| set >> m.relation & 1 == 1);
+            members(other).next()?;
+            members(set).map(|member| member.estimate.distinct).reduce(f64::min)
+        };
+        let counts: Vec<f64> = self.classes.iter().filter_map(values).collect();
+        if counts.is_empty() { 0.0 } else { rows / combinations(counts).clamp(1.0, rows.max(1.0)) }
     }
 }
