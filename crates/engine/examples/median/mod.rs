@@ -1,6 +1,6 @@
 //! A median of BIGINTs, as a library may give it to the engine.
 
-use entasis_engine::plan::{ExternalAggregate, GroupStates};
+use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::{Result, Value, Vector};
 use std::any::Any;
 use std::ops::RangeInclusive;
