@@ -26,9 +26,15 @@ pub(super) fn alter(
         Alteration::Nothing => Ok(()),
         Alteration::Rename { to } => rename(work, entry, to),
         Alteration::Layout(layout) => {
+            let names_curve = matches!(layout.curve, Some(Some(_)));
             let layout = layout.over(&entry.definition.layout);
             let definition = Definition { layout, ..(*entry.definition).clone() };
-            let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
+            let columns = entry.table.schema().clone();
+            let new = match names_curve {
+                // A curve that is named goes through the rows as they are now, even if it is the present one.
+                true => filled(session, work, entry, columns, definition, None)?,
+                false => rebuilt(session, work, entry, columns, definition, None)?,
+            };
             put(work, entry, new)
         }
         Alteration::Columns(columns) => alter_columns(session, work, entry, columns),
@@ -42,7 +48,7 @@ pub(crate) fn lay_anew(
     entry: &Arc<TableEntry>,
     key: Option<Vec<usize>>,
 ) -> Result<()> {
-    let layout = LayoutChoice { key, ..entry.definition.layout.clone() };
+    let layout = LayoutChoice { key, curve: None, ..entry.definition.layout.clone() };
     let definition = Definition { layout, ..(*entry.definition).clone() };
     let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
     put(work, entry, new)
@@ -126,6 +132,18 @@ pub(super) fn rebuilt(
     {
         return Ok(new);
     }
+    filled(session, work, entry, columns, definition, rows)
+}
+
+/// The same, whose rows are all written again.
+fn filled(
+    session: &Session,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    columns: Schema,
+    definition: Definition,
+    rows: Option<Plan>,
+) -> Result<Arc<TableEntry>> {
     let new = new_entry(&entry.name, columns, definition)?;
     insert::fill(session, &new, rows.unwrap_or_else(|| rows_of(work, entry)))?;
     Ok(new)
