@@ -9,7 +9,7 @@ use crate::relations::TableRelation;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{Definition, LayoutChoice};
+use entasis_engine::relation::{Curve, Definition, LayoutChoice};
 use entasis_sql::{Alteration, Columns};
 use entasis_storage::{Entry, IfExists, TableEntry};
 use entasis_vector::{Error, ErrorKind, Result, Schema};
@@ -41,14 +41,14 @@ pub(super) fn alter(
     }
 }
 
-/// Lays a table anew by another layout key, or in the order of insertion.
+/// Lays a table anew by another layout key, along a curve if there is one, or in the order of insertion.
 pub(crate) fn lay_anew(
     session: &Session,
     work: &mut Work,
     entry: &Arc<TableEntry>,
-    key: Option<Vec<usize>>,
+    (key, curve): (Option<Vec<usize>>, Option<Curve>),
 ) -> Result<()> {
-    let layout = LayoutChoice { key, curve: None, ..entry.definition.layout.clone() };
+    let layout = LayoutChoice { key, curve: curve.map(Some), ..entry.definition.layout.clone() };
     let definition = Definition { layout, ..(*entry.definition).clone() };
     let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
     put(work, entry, new)
