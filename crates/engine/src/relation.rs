@@ -11,7 +11,7 @@ pub use crate::threshold::Threshold;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
+    Check, ColumnDefault, Curve, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
     ReferentialAction,
 };
 use entasis_storage::{ColumnSummary, RowId, SlotRange, TableSnapshot};

@@ -1,8 +1,8 @@
 //! Tables that follow their workload ([`crate::record`]) are laid anew when that pays.
 //!
 //! Upkeep asks each time that the number of questions has doubled ([`follow`]); what pays is decided in
-//! [`crate::layouts`]. The table is laid anew as by `ALTER TABLE t SET (layout_key = …)`, and its record
-//! begins anew.
+//! [`crate::layouts`]. The table is laid anew as by `ALTER TABLE t SET (layout_key = …, layout_curve = …)`,
+//! and its record begins anew.
 //!
 //! A table to which somebody writes at the moment is left alone, and one that has changed meanwhile is judged
 //! again later: nobody's statement waits or fails because of it, but for a transaction that begins to write
@@ -11,7 +11,7 @@
 
 use crate::define::lay_anew;
 use crate::interrupt::Interrupt;
-use crate::layouts::{Looked, better_key};
+use crate::layouts::{LaidBy, Looked, better_key};
 use crate::record::Record;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -67,8 +67,8 @@ fn judge(shared: &Arc<Shared>, entry: &Arc<TableEntry>, record: &Arc<Record>) ->
         record: Some(record.clone()),
         interrupt: Interrupt::by(session.cancel.clone()),
     };
-    let Some(key) = better_key(&looked)? else { return Ok(()) };
-    lay_anew(&session, &mut work, entry, (!key.is_empty()).then_some(key))?;
+    let Some(LaidBy { key, curve }) = better_key(&looked)? else { return Ok(()) };
+    lay_anew(&session, &mut work, entry, ((!key.is_empty()).then_some(key), curve))?;
     // This work is one that writes to the table.
     if record.writers() > 1 {
         return Ok(());

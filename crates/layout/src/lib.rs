@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! outlook     what each kind of operation costs, for people who want to know
+//! standing    when to change to another layout, with a bound on regret
 //! robust      one partitioning for several workloads; its regret
 //! ghosts      allocation of ghost slots, alone and together with the boundaries
 //! solver      the best partitioning within limits
@@ -25,4 +26,5 @@ pub mod partitioning;
 pub mod random;
 pub mod robust;
 pub mod solver;
+pub mod standing;
 pub mod workloads;

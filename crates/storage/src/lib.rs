@@ -60,7 +60,8 @@ pub use catalog::{
     Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies, is_temporary,
 };
 pub use definition::{
-    Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
+    CURVE_COLUMNS, Compression, CounterOptions, Curve, Definition, Layout, NEVER, ObjectId, Sequence,
+    TableOptions, sequence,
 };
 pub use scan::{CodeSearch, CodeSet, Condition, KeyRange, SlotRange, TextSearch, ValueRange, ValueSet};
 pub use table::{

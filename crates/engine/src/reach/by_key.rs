@@ -122,7 +122,7 @@ mod tests {
     use entasis_storage::TableOptions;
     use entasis_storage::definition::{Key, KeyKind};
     use entasis_storage::index::{ROW_NUMBER, index_columns, index_table};
-    use entasis_storage::{Table, TableSnapshot};
+    use entasis_storage::{Curve, Table, TableSnapshot};
     use entasis_vector::{DataType, Error, Field, Result, Schema};
     use std::sync::Arc;
 
@@ -166,11 +166,11 @@ mod tests {
         })
     }
 
-    fn stored(count: i128, layout_key: &[usize], indexed: &[&[usize]]) -> Stored {
+    fn stored(count: i128, (layout_key, curve): (&[usize], Option<Curve>), indexed: &[&[usize]]) -> Stored {
         let schema: Schema = ["a", "b", "c", "d"].map(|name| Field::new(name, DataType::Int16)).into();
         let options = match layout_key {
             [] => TableOptions::default(),
-            _ => TableOptions::keyed(layout_key.to_vec()),
+            _ => TableOptions { curve, ..TableOptions::keyed(layout_key.to_vec()) },
         };
         let table = Table::with_options("t", schema.clone(), options.clone());
         let fill = |table: &Arc<Table>, columns: &[usize]| {
@@ -207,7 +207,15 @@ mod tests {
 
     #[test]
     fn looked_up_rows_are_all_that_have_the_keys() {
-        let layouts: [&[usize]; 5] = [&[], &[0], &[1, 0], &[2, 1], &[3, 0]];
+        let layouts: [(&[usize], Option<Curve>); 7] = [
+            (&[], None),
+            (&[0], None),
+            (&[1, 0], None),
+            (&[2, 1], None),
+            (&[3, 0], None),
+            (&[2, 1], Some(Curve::Hilbert)),
+            (&[3, 0], Some(Curve::ZOrder)),
+        ];
         let indexes: [&[&[usize]]; 3] = [&[], &[&[3]], &[&[2, 1], &[1]]];
         let sought: [&[usize]; 6] = [&[0], &[1], &[2], &[3], &[1, 2], &[3, 0]];
         let mut answers = 0;
@@ -239,7 +247,7 @@ mod tests {
 
     #[test]
     fn keys_that_no_column_can_hold_have_no_rows() {
-        let stored = stored(100, &[0], &[]);
+        let stored = stored(100, (&[0], None), &[]);
         let keys = [vec![Value::Integer(70_000)], vec![Value::Integer(5)]];
         assert_eq!(rows_by_key(&stored, &[0], &keys).map(|rows| rows.len()), Some(1));
         assert_eq!(rows_by_key(&stored, &[2], &keys), None);

@@ -113,8 +113,14 @@ impl Found {
             relation.asked(&|| asked::question(&conditions, table.schema()));
         }
         let options = table.table().options();
+        // Along a curve, only rows with one key stand together; zones find the others.
+        let is_together = |bounds: &Bounds<'_>| {
+            options.curve.is_none()
+                || bounds.equal().is_some_and(|equal| equal.len() == options.layout_key.len())
+        };
         if options.layout.is_keyed()
             && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table.schema())
+            && is_together(&bounds)
         {
             bounds.conjuncts.iter().for_each(|&number| found.implied[number] = true);
             let (low, high) = (slice(&bounds.low), slice(&bounds.high));

@@ -9,7 +9,7 @@
 //! Apart from that, objects are ordered by name, so that the same objects produce the same text. Names and
 //! expressions are those of the catalog; a name is quoted if it would be parsed as something else.
 
-use entasis_engine::relation::{ColumnDefault, Compression, ForeignKey, KeyKind, ReferentialAction};
+use entasis_engine::relation::{ColumnDefault, Compression, Curve, ForeignKey, KeyKind, ReferentialAction};
 use entasis_sql::quoted;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, View, is_temporary};
 use entasis_vector::{DataType, Error, Result, name};
@@ -294,6 +294,9 @@ fn options(table: &TableEntry) -> String {
     }
     if let Some(key) = &choice.key {
         options.push(format!("layout_key = ({})", columns(table, key)));
+    }
+    if let Some(curve) = choice.curve {
+        options.push(format!("layout_curve = '{}'", curve.map_or("none", Curve::name)));
     }
     options.extend(choice.partitions.map(|partitions| format!("partitions = {partitions}")));
     options.extend(choice.ghost.map(|ghost| format!("ghost = {ghost}")));

@@ -9,7 +9,7 @@ use crate::relations::TableRelation;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{Definition, LayoutChoice};
+use entasis_engine::relation::{Curve, Definition, LayoutChoice};
 use entasis_sql::{Alteration, Columns};
 use entasis_storage::{Entry, IfExists, TableEntry};
 use entasis_vector::{Error, ErrorKind, Result, Schema};
@@ -26,23 +26,29 @@ pub(super) fn alter(
         Alteration::Nothing => Ok(()),
         Alteration::Rename { to } => rename(work, entry, to),
         Alteration::Layout(layout) => {
+            let names_curve = matches!(layout.curve, Some(Some(_)));
             let layout = layout.over(&entry.definition.layout);
             let definition = Definition { layout, ..(*entry.definition).clone() };
-            let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
+            let columns = entry.table.schema().clone();
+            let new = match names_curve {
+                // A curve that is named goes through the rows as they are now, even if it is the present one.
+                true => filled(session, work, entry, columns, definition, None)?,
+                false => rebuilt(session, work, entry, columns, definition, None)?,
+            };
             put(work, entry, new)
         }
         Alteration::Columns(columns) => alter_columns(session, work, entry, columns),
     }
 }
 
-/// Lays a table anew by another layout key, or in the order of insertion.
+/// Lays a table anew by another layout key, along a curve if there is one, or in the order of insertion.
 pub(crate) fn lay_anew(
     session: &Session,
     work: &mut Work,
     entry: &Arc<TableEntry>,
-    key: Option<Vec<usize>>,
+    (key, curve): (Option<Vec<usize>>, Option<Curve>),
 ) -> Result<()> {
-    let layout = LayoutChoice { key, ..entry.definition.layout.clone() };
+    let layout = LayoutChoice { key, curve: curve.map(Some), ..entry.definition.layout.clone() };
     let definition = Definition { layout, ..(*entry.definition).clone() };
     let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
     put(work, entry, new)
@@ -126,6 +132,18 @@ pub(super) fn rebuilt(
     {
         return Ok(new);
     }
+    filled(session, work, entry, columns, definition, rows)
+}
+
+/// The same, whose rows are all written again.
+fn filled(
+    session: &Session,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    columns: Schema,
+    definition: Definition,
+    rows: Option<Plan>,
+) -> Result<Arc<TableEntry>> {
     let new = new_entry(&entry.name, columns, definition)?;
     insert::fill(session, &new, rows.unwrap_or_else(|| rows_of(work, entry)))?;
     Ok(new)

@@ -47,6 +47,7 @@ pub(super) fn changed(
     };
     let (options, old) = (options_of(definition, columns)?, entry.table.options());
     if options.layout != old.layout
+        || options.curve != old.curve
         || !are_same(&options.layout_key, &old.layout_key)
         || (options.unique, options.distinct) != (old.unique, old.distinct)
     {

@@ -1,9 +1,9 @@
 //! Catalog entries of tables: new entries, and changed ones with other declarations.
 
 use crate::work::Work;
-use entasis_engine::relation::{Definition, LayoutName};
+use entasis_engine::relation::{Curve, Definition, LayoutName};
 use entasis_storage::index::index_table;
-use entasis_storage::{Table, TableEntry, TableOptions, is_temporary};
+use entasis_storage::{CURVE_COLUMNS, Table, TableEntry, TableOptions, is_temporary};
 use entasis_vector::{Error, Result, Schema};
 use std::sync::Arc;
 
@@ -38,6 +38,9 @@ pub(super) fn with_keys(entry: &TableEntry, definition: Definition) -> (Arc<Tabl
 /// The layout of a table.
 pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<TableOptions> {
     let options = TableOptions::of(definition, columns);
+    if let (Some(Some(curve)), None) = (definition.layout.curve, options.curve) {
+        return Err(has_no_space(curve));
+    }
     if options.layout.is_keyed() {
         return Ok(options);
     }
@@ -46,6 +49,14 @@ pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<Ta
         return Err(error.with_hint("declare a PRIMARY KEY, or name columns: WITH (layout_key = (…))"));
     }
     Ok(options)
+}
+
+/// The error that a curve does not go through the columns of a layout key.
+fn has_no_space(curve: Curve) -> Error {
+    let (space, name) = (CURVE_COLUMNS, curve.name());
+    let (least, most) = (space.start(), space.end());
+    let text = format!("layout_curve = '{name}' needs a layout key of {least} to {most} columns");
+    Error::input(text).with_hint("name columns: layout_key = (a, b); or take it back: layout_curve = none")
 }
 
 /// Leaves the rows of a table in the order of insertion if they are in it, whatever unique keys the table

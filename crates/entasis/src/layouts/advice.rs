@@ -8,16 +8,18 @@
 //! 3. What the candidate does not bound is found by a declared key or index that all of its columns are given
 //!    for, two look-ups a row, or by reading a column, whichever is less: of all rows, or in the present
 //!    order of the blocks that their zone maps do not rule out.
-//! 4. Rows are also written to the index of each declared key that is not the candidate.
+//! 4. Along a curve through the two to four columns that the sample bounds most often, an act reads the blocks
+//!    that the box of its conditions meets ([`entasis_layout::cost::blocks_of_box`]), or finds one key.
+//! 5. Rows are also written to the index of each declared key that is not the candidate.
 //!
 //! Of a recorded workload only the present key is known: under another key its points and ranges are found by
 //! an index on the present one. The present key is kept unless another saves more than [`WORTH`].
 //!
-//! Not modelled: zone maps under another order, joins, and which rows a range has in common with other
-//! conditions.
+//! Not modelled: zone maps under another order but a curve, looking at zones, joins, and which rows a range
+//! has in common with other conditions.
 
 use super::chosen::columns;
-use super::column::Column;
+use super::column::{Column, LaidBy};
 use super::machine::engine;
 use super::sample::{Act, Sample};
 use super::skipped::blocks_met;
@@ -28,12 +30,13 @@ use crate::relations::listed;
 use entasis_engine::question::Question;
 use entasis_engine::reach::asked_of;
 use entasis_engine::relation::Relation;
-use entasis_layout::cost::Engine;
+use entasis_layout::cost::{Engine, blocks_of_box};
 use entasis_layout::frequency::{Frequency, Operation};
 use entasis_layout::outlook::{Deed, expected};
 use entasis_layout::partitioning::Partitioning;
-use entasis_storage::BLOCK_ROWS;
+use entasis_storage::{BLOCK_ROWS, CURVE_COLUMNS, Curve};
 use entasis_vector::{DataType, Result, Value};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// A change of the layout key has to save this share of the costs.
@@ -47,8 +50,8 @@ const ACTS: [&str; 4] = ["read", "insert", "delete", "update"];
 /// A candidate and its costs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Advised {
-    /// The columns of the key; none for the order of insertion.
-    pub(super) key: Vec<usize>,
+    /// What rows are ordered by.
+    pub(super) by: LaidBy,
     is_present: bool,
     /// Number and cost, in nanoseconds, of the acts of each kind ([`ACTS`]).
     each: [(f64, f64); ACTS.len()],
@@ -94,7 +97,7 @@ pub(crate) fn advice(
             true => Value::Float((cost / count).round()),
             false => Value::Null,
         });
-        let mut row = vec![Value::Text(looked.candidate_text(&own.key).into())];
+        let mut row = vec![Value::Text(looked.candidate_text(&own.by).into())];
         row.extend(each);
         row.push(Value::Float((own.total() / 10.0).round() / 100.0));
         row.extend([own.is_present, number == recommended].map(Value::Boolean));
@@ -107,18 +110,19 @@ pub(crate) fn advice(
 pub(super) fn advise(looked: &Looked<'_>, present: &Column, sample: Option<&Sample>) -> Result<Advice> {
     let judge = Judge { looked, engine: engine(&looked.costs, looked.snapshot) };
     let mut candidates = Vec::new();
-    for key in judge.candidates(present, sample) {
+    for by in judge.candidates(present, sample) {
         looked.interrupt.look()?;
-        let is_present = key == present.key;
-        let imagined = match key.is_empty() {
-            true => present.without_key(),
-            false => Column::imagined(looked.snapshot, &key, &looked.interrupt)?,
+        let is_present = by == present.by();
+        let imagined = || match by.key.is_empty() {
+            true => Ok(present.without_key()),
+            false => Column::imagined(looked.snapshot, &by.key, &looked.interrupt),
         };
         let each = match sample {
-            Some(sample) => judge.sampled(&imagined, sample),
-            None => judge.recorded(&imagined, present),
+            Some(sample) if by.curve.is_some() => judge.along(&by.key, is_present, sample)?,
+            Some(sample) => judge.sampled(&imagined()?, sample),
+            None => judge.recorded(&imagined()?, present),
         };
-        candidates.push(Advised { key, is_present, each });
+        candidates.push(Advised { by, is_present, each });
     }
     let least = |a: &usize, b: &usize| candidates[*a].total().total_cmp(&candidates[*b].total());
     let best = (0..candidates.len()).min_by(least).unwrap_or(0);
@@ -135,7 +139,7 @@ impl Advice {
     /// What it says, in words.
     pub(super) fn line(&self, looked: &Looked<'_>) -> String {
         let (present, best) = (&self.candidates[0], &self.candidates[self.recommended]);
-        let named = |own: &Advised| looked.candidate_text(&own.key);
+        let named = |own: &Advised| looked.candidate_text(&own.by);
         match self.recommended {
             0 => format!("{} suits this workload: no other key saves {}", named(present), percent(WORTH)),
             _ => format!(
@@ -150,8 +154,12 @@ impl Advice {
 }
 
 impl Looked<'_> {
-    fn candidate_text(&self, key: &[usize]) -> String {
-        if key.is_empty() { "insertion order".to_owned() } else { columns(self.snapshot, key) }
+    fn candidate_text(&self, by: &LaidBy) -> String {
+        let along = by.curve.map_or(String::new(), |curve| format!(" along {}", curve.name()));
+        match by.key.is_empty() {
+            true => "insertion order".to_owned(),
+            false => columns(self.snapshot, &by.key) + &along,
+        }
     }
 }
 
@@ -161,12 +169,13 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn candidates(&self, present: &Column, sample: Option<&Sample>) -> Vec<Vec<usize>> {
+    fn candidates(&self, present: &Column, sample: Option<&Sample>) -> Vec<LaidBy> {
         let definition = &self.looked.definition;
-        let mut found = vec![present.key.clone()];
+        let mut found = vec![present.by()];
         let mut add = |key: Vec<usize>| {
-            if !found.contains(&key) && found.len() <= CANDIDATES {
-                found.push(key);
+            let by = LaidBy { key, curve: None };
+            if !found.contains(&by) && found.len() <= CANDIDATES {
+                found.push(by);
             }
         };
         if definition.keys.is_empty() {
@@ -176,7 +185,73 @@ impl Judge<'_> {
         for question in sample.iter().flat_map(|sample| &sample.acts).filter_map(question_of) {
             question.comparisons.iter().for_each(|own| add(vec![own.column]));
         }
+        let bounded = self.bounded(sample);
+        for columns in CURVE_COLUMNS.filter(|columns| *columns <= bounded.len()) {
+            let by = LaidBy { key: bounded[..columns].to_vec(), curve: Some(Curve::Hilbert) };
+            if !found.contains(&by) {
+                found.push(by);
+            }
+        }
         found
+    }
+
+    /// The columns that the acts of a sample bound, those that most of them do first.
+    fn bounded(&self, sample: Option<&Sample>) -> Vec<usize> {
+        let schema = self.looked.snapshot.schema();
+        let mut often: Vec<(usize, usize)> = (0..schema.len()).map(|column| (column, 0)).collect();
+        for question in sample.iter().flat_map(|sample| &sample.acts).filter_map(question_of) {
+            for (column, acts) in &mut often {
+                *acts += usize::from(asked_of(question, &[*column], schema).is_some());
+            }
+        }
+        often.retain(|(_, acts)| *acts > 0);
+        often.sort_by_key(|&(column, acts)| (Reverse(acts), column));
+        often.into_iter().map(|(column, _)| column).collect()
+    }
+
+    /// The cost of each kind of act in a sample, along a curve through the columns of `key`.
+    fn along(&self, key: &[usize], is_present: bool, sample: &Sample) -> Result<[(f64, f64); ACTS.len()]> {
+        let (looked, snapshot) = (self.looked, self.looked.snapshot);
+        let schema = snapshot.schema();
+        let single = key.iter().map(|&column| Column::imagined(snapshot, &[column], &looked.interrupt));
+        let single = single.collect::<Result<Vec<Column>>>()?;
+        let slices = snapshot.rows() as f64 / BLOCK_ROWS as f64;
+        let share = |question: &Question, column: &Column| {
+            asked_of(question, &column.key, schema).map_or(1.0, |asked| match column.locate(&asked) {
+                Operation::Range(first, last) => (last - first) as f64 / column.parts.len() as f64,
+                _ => 0.0,
+            })
+        };
+        let find = |question: &Question| {
+            if asked_of(question, key, schema).is_some_and(|asked| asked.is_point) {
+                return self.reading(1.0);
+            }
+            let blocks = match is_present {
+                true => blocks_met(snapshot, question),
+                false => {
+                    let shares: Vec<f64> = single.iter().map(|column| share(question, column)).collect();
+                    blocks_of_box(slices, &shares)
+                }
+            };
+            self.by_index(question).min(self.reading(blocks))
+        };
+        Ok(ACTS.map(|name| {
+            let (mut count, mut cost) = (0.0, 0.0);
+            for act in sample.acts.iter().filter(|act| name_of(act) == name) {
+                let found = match act {
+                    Act::Insert(_) => self.engine.insert(1),
+                    Act::Read(which) | Act::Delete(which) => find(which) + self.written(act),
+                    Act::Update { which, set } => {
+                        let moves = set.iter().any(|(column, _)| key.contains(column));
+                        find(which) + self.written(act) + if moves { self.engine.insert(1) } else { 0.0 }
+                    }
+                };
+                count += 1.0;
+                cost += found + self.indexes(act, key);
+            }
+            let added = if name == ACTS[1] { sample.added as f64 } else { 0.0 };
+            (sample.weight * count + added, sample.weight * cost + added * self.engine.insert(1))
+        }))
     }
 
     /// The cost of each kind of act in a sample.
@@ -221,7 +296,7 @@ impl Judge<'_> {
         if column.key == present.key {
             return [(points.0 + ranges.0, points.1 + ranges.1), inserts, deletes, updates];
         }
-        let (by_index, whole) = (self.by_index(), self.whole());
+        let (by_index, whole) = (self.row_by_index(), self.whole());
         let Engine { lookup, write, delete, .. } = self.engine;
         let (twice, kinds) = (2.0 * lookup, self.engine.insert(1));
         match column.key.is_empty() {
@@ -252,7 +327,7 @@ impl Judge<'_> {
     }
 
     /// Reading a row that an index names.
-    fn by_index(&self) -> f64 {
+    fn row_by_index(&self) -> f64 {
         2.0 * self.engine.lookup + self.engine.read
     }
 
@@ -260,10 +335,17 @@ impl Judge<'_> {
     fn elsewhere(&self, column: &Column, question: Option<&Question>) -> f64 {
         let Some(question) = question else { return self.whole() };
         let snapshot = self.looked.snapshot;
-        let whole = match column.key == snapshot.table().options().layout_key {
+        let options = snapshot.table().options();
+        let whole = match column.key == options.layout_key && column.curve == options.curve {
             true => self.reading(blocks_met(snapshot, question)),
             false => self.whole(),
         };
+        self.by_index(question).min(whole)
+    }
+
+    /// Finding rows by a declared key or index that all columns are given for; infinite if there is none.
+    fn by_index(&self, question: &Question) -> f64 {
+        let snapshot = self.looked.snapshot;
         let keys = self.looked.definition.keys.iter();
         let asked = |columns: &[usize]| asked_of(question, columns, snapshot.schema());
         let by_index = keys.filter(|key| asked(&key.columns).is_some_and(|asked| asked.is_point));
@@ -271,8 +353,8 @@ impl Judge<'_> {
             let distinct = columns.iter().map(|&column| snapshot.column_statistics(column).distinct).max();
             snapshot.rows() as f64 / distinct.unwrap_or(1).max(1) as f64
         };
-        let found = by_index.map(|key| self.by_index() * rows(&key.columns).max(1.0));
-        found.fold(whole, f64::min)
+        let found = by_index.map(|key| self.row_by_index() * rows(&key.columns).max(1.0));
+        found.fold(f64::INFINITY, f64::min)
     }
 
     /// Writing a row that was found elsewhere.

@@ -8,7 +8,8 @@ use entasis_storage::{Layout, TableSnapshot};
 pub(super) struct Chosen {
     /// The layout.
     pub(super) layout: &'static str,
-    /// The names of the columns of its key, between brackets; `None` for the order of insertion.
+    /// The names of the columns of its key, between brackets, and its curve if it has one; `None` for the
+    /// order of insertion.
     pub(super) key: Option<String>,
     /// Why it is so, in words.
     pub(super) why: String,
@@ -44,7 +45,8 @@ impl Chosen {
             None if definition.primary_key().is_some() => "its primary key",
             None => "its first unique key",
         };
-        let key = columns(snapshot, &options.layout_key);
+        let along = options.curve.map_or(String::new(), |curve| format!(" along {}", curve.name()));
+        let key = columns(snapshot, &options.layout_key) + &along;
         Chosen { layout: layout.name(), key: Some(key), why: format!("{declared}, by {by}") }
     }
 

@@ -4,13 +4,14 @@
 //! it would be if the table were laid by it, in partitions of a slice, from a sample of its rows.
 //!
 //! A key belongs to the last partition whose least key is not above it. Keys may be given by their first
-//! columns alone, and stand for all that begin with these.
+//! columns alone, and stand for all that begin with these. Along a curve partitions are not in the order of
+//! the key, so nothing is placed in them.
 
 use crate::interrupt::Interrupt;
 use entasis_engine::reach::Asked;
 use entasis_layout::frequency::{Frequency, Kind, Operation};
 use entasis_layout::partitioning::Partitioning;
-use entasis_storage::{BLOCK_ROWS, Datum, PartitionInfo, TableSnapshot};
+use entasis_storage::{BLOCK_ROWS, Curve, Datum, PartitionInfo, TableSnapshot};
 use entasis_vector::{Result, Value};
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -30,11 +31,22 @@ pub(super) struct Part {
     pub(super) width: usize,
 }
 
+/// What rows are ordered by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LaidBy {
+    /// The columns of the layout key; none for the order of insertion.
+    pub(crate) key: Vec<usize>,
+    /// The curve through them; `None` for one column after the other.
+    pub(crate) curve: Option<Curve>,
+}
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     /// The columns of the key; empty for the order of insertion.
     pub(super) key: Vec<usize>,
+    /// The curve of the table as it is laid, if there is one.
+    pub(super) curve: Option<Curve>,
     /// There is at least one.
     pub(super) parts: Vec<Part>,
     /// What was counted, by partition; `None` if nothing was.
@@ -46,7 +58,7 @@ pub(super) struct Column {
 impl Column {
     fn of(key: Vec<usize>, parts: Vec<Part>, recorded: Option<Frequency>) -> Column {
         let keyed = (0..parts.len()).filter(|&part| parts[part].first_key.is_some()).collect();
-        Column { key, parts, recorded, keyed }
+        Column { key, curve: None, parts, recorded, keyed }
     }
 
     /// The table as it is laid.
@@ -76,7 +88,7 @@ impl Column {
             let rows = snapshot.rows() as usize;
             parts.push(Part { first_key: None, rows, slots, ghosts: 0, width: slices(slots) });
         }
-        Ok(Column::of(options.layout_key.clone(), parts, recorded))
+        Ok(Column { curve: options.curve, ..Column::of(options.layout_key.clone(), parts, recorded) })
     }
 
     /// The table as it would be laid by other columns.
@@ -102,6 +114,11 @@ impl Column {
             Part { first_key, rows, slots: BLOCK_ROWS, ghosts: BLOCK_ROWS - rows, width: 1 }
         };
         Ok(Column::of(key.to_vec(), (0..count).map(part).collect(), None))
+    }
+
+    /// What it is ordered by.
+    pub(super) fn by(&self) -> LaidBy {
+        LaidBy { key: self.key.clone(), curve: self.curve }
     }
 
     /// The same rows in the order of insertion: one partition.

@@ -87,6 +87,9 @@ impl Workload {
 
 /// Where an act touches a column. A change of several rows counts as the range that finds them.
 pub(super) fn place(act: &Act, column: &Column, schema: &Schema) -> KeyPlace {
+    if column.curve.is_some() {
+        return KeyPlace::Unknown("rows are in the order of a curve");
+    }
     let read = |question: &Question| match asked_of(question, &column.key, schema) {
         Some(asked) => KeyPlace::At(column.locate(&asked)),
         None => KeyPlace::Whole,

@@ -7,7 +7,7 @@
 
 use super::Looked;
 use super::advice::{Advice, advise};
-use super::column::Column;
+use super::column::{Column, LaidBy};
 use super::words::time;
 use entasis_storage::TableSnapshot;
 use entasis_vector::Result;
@@ -17,17 +17,16 @@ const ROW: f64 = 220.0;
 /// What it takes for each of its columns.
 const COLUMN: f64 = 40.0;
 
-/// The layout key by which a table is to be laid anew, none for the order of insertion; `None` if it is to be
-/// left as it is.
+/// What a table is to be laid anew by; `None` if it is to be left as it is.
 ///
 /// # Errors
 /// Interrupted.
-pub(crate) fn better_key(looked: &Looked<'_>) -> Result<Option<Vec<usize>>> {
+pub(crate) fn better_key(looked: &Looked<'_>) -> Result<Option<LaidBy>> {
     let Some(sample) = looked.recorded() else { return Ok(None) };
     let present = Column::present(looked.snapshot, &looked.interrupt)?;
     let mut advice = advise(looked, &present, Some(&sample))?;
     let is_worth = advice.recommended != 0 && advice.saved() >= moving(looked.snapshot);
-    Ok(is_worth.then(|| advice.candidates.swap_remove(advice.recommended).key))
+    Ok(is_worth.then(|| advice.candidates.swap_remove(advice.recommended).by))
 }
 
 /// What it costs to lay a table anew, in nanoseconds.

@@ -19,11 +19,13 @@
 //!
 //! Costs are in nanoseconds.
 
+mod boxes;
 mod engine;
 mod ghosted;
 mod paper;
 mod promises;
 
+pub use boxes::blocks_of_box;
 pub use engine::{Engine, Machine, Stored};
 pub use ghosted::Ghosted;
 pub use paper::{Access, Paper};

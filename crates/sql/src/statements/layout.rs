@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `layout` | the name of a layout, with or without quotes |
 //! | `layout_key` | one or more columns: `a`, `(a, b)` or `'a, b'` |
+//! | `layout_curve` | `hilbert` or `zorder`, for the order by two to four columns of the key together; `none` |
 //! | `partitions` | a number from 1 |
 //! | `ghost` | a share of the slots, from 0 to less than 1, or in percent: `0.01`, `'1%'` |
 //! | `compression` | `auto`, `none`, or an encoding to use wherever possible |
@@ -15,11 +16,11 @@
 use super::columns::find_column;
 use crate::syntax::place::span_position;
 use datafusion_sql::sqlparser::ast::{BinaryOperator, CreateTableOptions, Expr, Ident, SqlOption, Value};
-use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
+use entasis_engine::relation::{Compression, Curve, LayoutChoice, LayoutName};
 use entasis_vector::{Error, Field, Result};
 
-const OPTIONS: [&str; 7] =
-    ["layout", "layout_key", "partitions", "ghost", "compression", "read_sla", "update_sla"];
+const OPTIONS: [&str; 8] =
+    ["layout", "layout_key", "layout_curve", "partitions", "ghost", "compression", "read_sla", "update_sla"];
 const LAYOUTS: [&str; 7] = ["auto", "insertion", "sorted", "delta", "equi", "equi_ghost", "casper"];
 
 /// The choices made by the options of a `CREATE TABLE` with these columns.
@@ -48,6 +49,7 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
         match name.as_str() {
             "layout" => choice.layout = Some(layout(value)?),
             "layout_key" => choice.key = Some(layout_key(value, columns)?),
+            "layout_curve" => choice.curve = Some(curve(value)?),
             "partitions" => choice.partitions = Some(partitions(value)?),
             "ghost" => choice.ghost = Some(ghost(value)?),
             "compression" => compressions(value, columns, &mut choice)?,
@@ -72,6 +74,19 @@ fn layout(value: &Expr) -> Result<LayoutName> {
         Error::input(format!("there is no layout {name}"))
             .with_hint(format!("the layouts are {}", LAYOUTS.join(", ")))
     })
+}
+
+/// A curve; none for the order by one column after the other.
+fn curve(value: &Expr) -> Result<Option<Curve>> {
+    let name = text(value).map(|name| name.to_ascii_lowercase()).unwrap_or_else(|| value.to_string());
+    match Curve::parse(&name) {
+        None if name == "none" => Ok(None),
+        None => {
+            let error = Error::input(format!("there is no curve {name}"));
+            Err(error.with_hint("the curves are hilbert and zorder; none takes one back"))
+        }
+        found => Ok(found),
+    }
 }
 
 fn compression(value: &Expr) -> Result<Compression> {

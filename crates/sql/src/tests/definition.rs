@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{ObjectKind, SequenceOptions};
-use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
+use entasis_engine::relation::{Compression, Curve, LayoutChoice, LayoutName};
 
 struct Made {
     columns: Vec<Field>,
@@ -115,6 +115,7 @@ fn layouts_are_chosen() {
         LayoutChoice {
             layout: Some(LayoutName::EquiGhost),
             key: Some(vec![0, 1]),
+            curve: None,
             partitions: Some(64),
             ghost: Some(0.01),
             compression: None,
@@ -129,6 +130,9 @@ fn layouts_are_chosen() {
     assert_eq!((promising.read_sla, promising.update_sla), (Some(0), Some(900)));
     assert_eq!(layout("layout = casper, layout_key = b, ghost = 0.25").key, Some(vec![1]));
     assert_eq!(layout("layout_key = 'b, a'").key, Some(vec![1, 0]));
+    assert_eq!(layout("layout_key = (a, b), layout_curve = 'Hilbert'").curve, Some(Some(Curve::Hilbert)));
+    assert_eq!(layout("layout_key = (a, b), layout_curve = zorder").curve, Some(Some(Curve::ZOrder)));
+    assert_eq!(layout("layout_curve = none").curve, Some(None));
     assert_eq!(layout("compression = packed").compression, Some(Compression::Packed));
     let mixed = layout("compression = (b = none, plain, a = 'runs')");
     assert_eq!(mixed.compression, Some(Compression::Plain));
@@ -144,6 +148,7 @@ fn layouts_are_chosen() {
         ("layouts = 'sorted'", "a table has no option layouts"),
         ("layout_key = (a, c)", "there is no column c"),
         ("layout_key = (a, a)", "the column a occurs twice"),
+        ("layout_curve = 'peano'", "there is no curve peano"),
         ("partitions = 0", "partitions is a number from 1"),
         ("ghost = 1.5", "ghost is a share"),
         ("compression = zip", "there is no compression zip"),

@@ -6,8 +6,8 @@
 use super::source::{Source, push_list, push_maybe, push_one_of, push_text};
 use crate::backend::bytes::push_varint;
 use crate::definition::{
-    Check, ColumnDefault, Compression, CounterOptions, Definition, ForeignKey, Key, KeyKind, Layout,
-    LayoutChoice, LayoutName, OnCommit, ReferentialAction, TableOptions,
+    CURVE_COLUMNS, Check, ColumnDefault, Compression, CounterOptions, Curve, Definition, ForeignKey, Key,
+    KeyKind, Layout, LayoutChoice, LayoutName, OnCommit, ReferentialAction, TableOptions,
 };
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{DataType, Field, Result, Schema};
@@ -58,6 +58,8 @@ const LAYOUT_NAMES: [LayoutName; 7] = [
     LayoutName::EquiGhost,
     LayoutName::Casper,
 ];
+
+const CURVES: [Curve; 2] = [Curve::ZOrder, Curve::Hilbert];
 
 const COMPRESSIONS: [Compression; 15] = [
     Compression::Auto,
@@ -183,6 +185,7 @@ pub(super) fn options(source: &mut Source<'_>, count: usize) -> Result<TableOpti
     let options = TableOptions {
         layout: source.one_of(&LAYOUTS, "a layout")?,
         layout_key: columns(source, count)?,
+        curve: None,
         unique: source.bool()?,
         distinct: source.bool()?,
         partitions: source.size()?,
@@ -291,6 +294,7 @@ fn choice(source: &mut Source<'_>, count: usize) -> Result<LayoutChoice> {
     Ok(LayoutChoice {
         layout: source.maybe(|source| source.one_of(&LAYOUT_NAMES, "a layout"))?,
         key: source.maybe(|source| columns(source, count))?,
+        curve: None,
         partitions: source.maybe(Source::size)?,
         ghost: source.maybe(Source::f64)?,
         compression: source.maybe(|source| source.one_of(&COMPRESSIONS, "a compression"))?,
@@ -313,4 +317,27 @@ pub(super) fn promises(source: &mut Source<'_>, choice: &mut LayoutChoice) -> Re
     choice.read_sla = source.maybe(Source::varint)?;
     choice.update_sla = source.maybe(Source::varint)?;
     Ok(())
+}
+
+/// The curves that a table has and declares: behind its promises, and only if it declares one or none
+/// expressly ([`super::objects`]).
+pub(super) fn push_curves(out: &mut Vec<u8>, options: &TableOptions, choice: &LayoutChoice) {
+    let push = |out: &mut Vec<u8>, curve: Option<Curve>| {
+        push_maybe(out, curve, |out, curve| push_one_of(out, &CURVES, &curve));
+    };
+    push(out, options.curve);
+    push_maybe(out, choice.curve, push);
+}
+
+/// Reads what [`push_curves`] wrote.
+pub(super) fn curves(
+    source: &mut Source<'_>,
+    options: &mut TableOptions,
+    choice: &mut LayoutChoice,
+) -> Result<()> {
+    let curve = |source: &mut Source<'_>| source.maybe(|source| source.one_of(&CURVES, "a curve"));
+    options.curve = curve(source)?;
+    choice.curve = source.maybe(curve)?;
+    let has_space = options.layout.is_keyed() && CURVE_COLUMNS.contains(&options.layout_key.len());
+    source.check(has_space || options.curve.is_none(), "a curve through too few columns, or too many")
 }

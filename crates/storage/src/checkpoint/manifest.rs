@@ -10,16 +10,18 @@
 
 use super::counted::{counted_group, push_counted_group};
 use super::fences::{fences, push_fences};
+use super::grid::{grid, push_grid};
 use super::source::{Source, push_list, push_maybe};
 use crate::backend::bytes::push_varint;
 use crate::block::masks::{WORDS, bits_inside};
 use crate::file::Extent;
-use crate::tree::key::Fences;
+use crate::tree::key::{Fences, Grid};
 use crate::tree::{Counted, Numbers, Partition, Shape};
 use crate::value::{REGISTERS, Sketch};
 use entasis_vector::{Result, bitmap};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Pieces in a data extent begin at multiples of so many bytes.
 pub(super) const ALIGNMENT: u64 = 8;
@@ -91,6 +93,8 @@ pub(super) struct Manifest {
     pub(super) sketches: Vec<Sketch>,
     /// Where the index of each row group is.
     pub(super) groups: Vec<Extent>,
+    /// In a table by a curve, its grid, as far as that is decided; `None` in all others.
+    pub(super) grid: Option<Option<Option<Arc<Grid>>>>,
     /// What was counted of each row group; nothing in tables that do not count, and in older files.
     pub(super) counted: Vec<Option<Counted>>,
 }
@@ -103,6 +107,9 @@ impl Manifest {
         push_varint(&mut out, self.next_number);
         push_list(&mut out, &self.sketches, push_sketch);
         push_list(&mut out, &self.groups, |out, group| out.extend(group.to_bytes()));
+        if let Some(grid) = &self.grid {
+            push_grid(&mut out, grid);
+        }
         if self.counted.iter().any(Option::is_some) {
             push_list(&mut out, &self.counted, |out, own| push_maybe(out, own.as_ref(), push_counted_group));
         }
@@ -114,13 +121,15 @@ impl Manifest {
         let sketches = source.list(sketch)?;
         source.check(sketches.len() == shape.schema.len(), "the number of columns")?;
         let groups = source.list(Source::extent)?;
+        let curved = shape.key.as_ref().filter(|key| key.curve.is_some());
+        let grid = curved.map(|key| grid(source, key)).transpose()?;
         let counted = match source.is_at_end() {
             true => vec![None; groups.len()],
             false => source.list(|source| source.maybe(|source| counted_group(source, shape)))?,
         };
         source.check(counted.len() == groups.len(), "counters of row groups that there are not")?;
         source.end()?;
-        Ok(Manifest { next_number, sketches, groups, counted })
+        Ok(Manifest { next_number, sketches, groups, grid, counted })
     }
 }
 

@@ -44,6 +44,7 @@ mod declared;
 mod extents;
 mod fences;
 mod follow;
+mod grid;
 mod group;
 mod heirs;
 mod images;

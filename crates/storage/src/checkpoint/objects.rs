@@ -4,7 +4,8 @@
 //! ([`super::manifest`]). An index is part of the entry of its table, since it is nothing without it.
 
 use super::declared::{
-    definition, options, promises, push_definition, push_options, push_promises, push_schema, schema,
+    curves, definition, options, promises, push_curves, push_definition, push_options, push_promises,
+    push_schema, schema,
 };
 use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
@@ -21,6 +22,9 @@ const VIEW: u8 = 3;
 const SEQUENCE: u8 = 4;
 /// A table that promises latencies. Others are written as [`TABLE`], as before there were promises.
 const PROMISING: u8 = 5;
+/// A table that declares a curve. Others are written as [`TABLE`] or [`PROMISING`], as before there were
+/// curves.
+const CURVED: u8 = 6;
 
 /// A table or an index without its rows.
 pub(super) struct Relation {
@@ -137,13 +141,21 @@ pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
         Entry::Table(entry) => {
             let choice = &entry.definition.layout;
             let has_promises = choice.read_sla.is_some() || choice.update_sla.is_some();
-            out.push(if has_promises { PROMISING } else { TABLE });
+            let has_curve = choice.curve.is_some() || entry.table.options().curve.is_some();
+            out.push(match has_promises {
+                _ if has_curve => CURVED,
+                true => PROMISING,
+                false => TABLE,
+            });
             push_text(out, &entry.name);
             push_relation(out, &entry.table);
             push_definition(out, &entry.definition);
             push_list(out, &entry.indexes, |out, index| push_maybe(out, index.as_deref(), push_relation));
-            if has_promises {
+            if has_promises || has_curve {
                 push_promises(out, choice);
+            }
+            if has_curve {
+                push_curves(out, entry.table.options(), choice);
             }
         }
         Entry::View(view) => {
@@ -185,13 +197,16 @@ pub(super) fn decode(source: &mut Source<'_>) -> Result<(u64, Vec<Object>)> {
 pub(super) fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
     match source.u8()? {
         SCHEMA => Ok(Object::Schema(source.text()?.to_owned())),
-        kind @ (TABLE | PROMISING) => {
-            let (name, relation) = (source.text()?.to_owned(), relation(source, next)?);
+        kind @ (TABLE | PROMISING | CURVED) => {
+            let (name, mut relation) = (source.text()?.to_owned(), relation(source, next)?);
             let mut definition = definition(source, relation.schema.len())?;
             let indexes = source.list(|source| source.maybe(|source| self::relation(source, next)))?;
             source.check(indexes.len() == definition.keys.len(), "the indexes of a table")?;
-            if kind == PROMISING {
+            if kind != TABLE {
                 promises(source, &mut definition.layout)?;
+            }
+            if kind == CURVED {
+                curves(source, &mut relation.options, &mut definition.layout)?;
             }
             Ok(Object::Table(Box::new(TableObject { name, relation, definition, indexes })))
         }

@@ -26,6 +26,11 @@ pub(super) fn table(
     let bytes = file.read(extent)?;
     let shape = Shape::new(name, schema, options);
     let manifest = Manifest::decode(&mut Source::new(file, extent, &bytes), &shape)?;
+    if let (Some(key), Some(grid)) = (&shape.key, &manifest.grid)
+        && let Some(curve) = &key.curve
+    {
+        curve.adopt(grid.clone());
+    }
     let mut reader = Reader { file, shape: &shape, extents: HashMap::new(), shared: HashMap::new() };
     let (mut groups, mut indexes) = (Vec::new(), Vec::new());
     for (&at, counted) in manifest.groups.iter().zip(&manifest.counted) {
@@ -36,9 +41,8 @@ pub(super) fn table(
     }
     check_fences(file, extent, &shape, &groups)?;
     check_numbers(file, extent, &shape, &manifest, &indexes)?;
-    let Shape { name, schema, options, .. } = shape;
-    let (snapshot, round) =
-        Table::restored(id, &name, (schema, options), (groups, manifest.next_number), manifest.sketches);
+    let Manifest { next_number, sketches, .. } = manifest;
+    let (snapshot, round) = Table::restored(id, (shape, sketches), (groups, next_number));
     let (root, _) = snapshot.pinned();
     let records = root.groups.iter().zip(&indexes);
     let records =

@@ -18,6 +18,7 @@ use super::plan::Plan;
 use super::record::{GroupRecord, Known, TableRecord};
 use crate::file::Extent;
 use crate::table::TableSnapshot;
+use crate::tree::key::CurveKey;
 use entasis_vector::Result;
 use std::sync::Arc;
 
@@ -77,7 +78,9 @@ fn finish(
     let sketches = snapshot.table().head().sketches.clone();
     let indexes = groups.iter().map(|group| group.index).collect();
     let counted = root.groups.iter().map(|group| Some(group.counters.as_deref()?.kept())).collect();
-    let manifest = Manifest { next_number: root.next_number, sketches, groups: indexes, counted };
+    let curve = snapshot.table().shape.key.as_ref().and_then(|key| key.curve.as_ref());
+    let grid = curve.map(CurveKey::grid);
+    let manifest = Manifest { next_number: root.next_number, sketches, groups: indexes, grid, counted };
     let manifest = writer.put(&manifest.encode())?;
     Ok(TableRecord::new(snapshot, round, manifest, groups))
 }

@@ -5,6 +5,7 @@
 //! ([`entasis_vector::Field::nullable`]).
 
 use super::compression::Compression;
+use super::curve::Curve;
 use entasis_layout::cost::Promises;
 
 /// The declarations of a table beside the names and types of its columns.
@@ -148,6 +149,8 @@ pub struct LayoutChoice {
     pub layout: Option<LayoutName>,
     /// Columns of the layout key.
     pub key: Option<Vec<usize>>,
+    /// The order of rows by all columns of the layout key together; `Some(None)` for by one after the other.
+    pub curve: Option<Option<Curve>>,
     /// Partitions of a full row group.
     pub partitions: Option<usize>,
     /// Share of the slots that are left empty, from 0 to less than 1.
@@ -174,6 +177,7 @@ impl LayoutChoice {
         LayoutChoice {
             layout: self.layout.or(other.layout),
             key: self.key.or_else(|| other.key.clone()),
+            curve: self.curve.or(other.curve),
             partitions: self.partitions.or(other.partitions),
             ghost: self.ghost.or(other.ghost),
             compression: self.compression.or(other.compression),

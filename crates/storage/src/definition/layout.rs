@@ -14,6 +14,7 @@
 //! and merge rows by the same code; the insert that finds no slot in the delta merges it.
 
 use super::compression::Compression;
+use super::curve::{CURVE_COLUMNS, Curve};
 use super::declared::{Definition, LayoutChoice, LayoutName};
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_layout::cost::Engine;
@@ -61,6 +62,9 @@ pub struct TableOptions {
     pub layout: Layout,
     /// Columns of the layout key. Empty for [`Layout::Insertion`].
     pub layout_key: Vec<usize>,
+    /// The curve through the columns of the layout key, two to four ([`CURVE_COLUMNS`]), by which rows are in
+    /// order; `None` for the order by one column after the other.
+    pub curve: Option<Curve>,
     /// No two rows have the same layout key. Writers make sure of it; statistics rely on it.
     pub unique: bool,
     /// No two rows without a NULL in their layout key have the same one. Writers make sure of it; commits
@@ -110,6 +114,7 @@ impl Default for TableOptions {
         TableOptions {
             layout: Layout::Insertion,
             layout_key: Vec::new(),
+            curve: None,
             unique: false,
             distinct: false,
             partitions: ROW_GROUP_ROWS / BLOCK_ROWS,
@@ -160,6 +165,7 @@ impl TableOptions {
             layout,
             unique: layout.is_keyed() && is_unique && key.iter().all(is_not_null),
             distinct: layout.is_keyed() && is_unique,
+            curve: choice.curve.flatten().filter(|_| layout.is_keyed() && CURVE_COLUMNS.contains(&key.len())),
             layout_key: if layout.is_keyed() { key } else { Vec::new() },
             partitions: promised(choice, choice.partitions.unwrap_or(defaults.partitions)),
             ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
@@ -240,6 +246,23 @@ mod tests {
             (Layout::EquiGhost, vec![2, 1], true)
         );
     }
+
+    #[test]
+    fn curves_go_through_two_to_four_columns() {
+        let schema: Vec<Field> = (0..5).map(|i| Field::new(format!("c{i}"), DataType::Int64)).collect();
+        let of = |columns: usize, layout, curve| {
+            let key = Some((0..columns).collect());
+            let layout = LayoutChoice { key, curve, layout: Some(layout), ..LayoutChoice::default() };
+            TableOptions::of(&Definition { layout, ..Definition::default() }, &schema).curve
+        };
+        let hilbert = Some(Some(Curve::Hilbert));
+        let found = [1, 2, 4, 5].map(|columns| of(columns, LayoutName::EquiGhost, hilbert).is_some());
+        assert_eq!(found, [false, true, true, false]);
+        assert_eq!(of(2, LayoutName::Insertion, hilbert), None);
+        assert_eq!(of(2, LayoutName::Sorted, Some(None)), None);
+        assert_eq!(of(2, LayoutName::Sorted, Some(Some(Curve::ZOrder))), Some(Curve::ZOrder));
+    }
+
     #[test]
     fn promises_bound_the_width_of_partitions() {
         let partitions = |partitions: Option<usize>, read: Option<u64>, update: Option<u64>| {

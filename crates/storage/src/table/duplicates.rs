@@ -6,6 +6,9 @@
 //! carry over is found by searching seldom more than one partition; so row groups can be searched
 //! independently, by several threads.
 //!
+//! On a space-filling curve different keys may be at one position, so rows there are compared by all columns
+//! of the key.
+//!
 //! A key with a NULL equals no other.
 
 use super::appender::AppendedRows;
@@ -13,6 +16,7 @@ use crate::scan::lookup;
 use crate::tree::key::Key;
 use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Where rows with equal keys are searched for.
@@ -68,12 +72,18 @@ fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
 
 /// A row of a row group whose key another row has, in this row group or before it.
 pub(crate) fn in_group(root: &Root, shape: &Shape, number: usize) -> Option<RowId> {
-    match shape.key.as_ref()?.least() {
-        Key::Word(_) => {
-            Search { root, shape, key: |key| if let Key::Word(word) = key { word } else { 0 } }.run(number)
-        }
+    let key = shape.key.as_ref()?;
+    if key.curve.is_some() {
+        return Search { root, shape, key: word_of }.by_columns(number);
+    }
+    match key.least() {
+        Key::Word(_) => Search { root, shape, key: word_of }.run(number),
         Key::Bytes(_) => Search { root, shape, key: |key| key }.run(number),
     }
+}
+
+fn word_of(key: Key) -> u64 {
+    if let Key::Word(word) = key { word } else { 0 }
 }
 
 /// Searches with keys of type `K`.
@@ -105,6 +115,67 @@ impl<K: Ord> Search<'_, K> {
             }
         }
         None
+    }
+
+    /// The same for keys that do not say all: rows at one position are compared by all columns of the key.
+    /// Positions ascend from partition to partition, so only the rows of one are remembered.
+    fn by_columns(&self, number: usize) -> Option<RowId> {
+        let (root, group) = (self.root, &*self.root.groups[number]);
+        let fence = |partition: usize| match partition < group.fences.len() {
+            true => Some((self.key)(group.fences.get(partition))),
+            false => (number + 1 < root.groups.len()).then(|| (self.key)(root.fences.get(number + 1))),
+        };
+        let mut at = fence(0);
+        let mut seen = if number > 0 { self.all_before(number) } else { HashSet::new() };
+        let mut keys = Vec::new();
+        for partition in 0..group.partitions.len() {
+            self.keys_of(group, partition, &mut keys);
+            keys.sort_unstable();
+            let next = fence(partition + 1);
+            let mut keys = keys.drain(..).peekable();
+            while let Some((key, slot)) = keys.next() {
+                let is_alone =
+                    keys.peek().is_none_or(|(other, _)| *other != key) && next.as_ref() != Some(&key);
+                if at.as_ref() != Some(&key) {
+                    seen.clear();
+                    at = Some(key);
+                }
+                if (!is_alone || !seen.is_empty()) && !seen.insert(self.columns_of(group, slot)) {
+                    return Some(RowId { group: number as u32, slot });
+                }
+            }
+        }
+        None
+    }
+
+    /// The columns of the key, for each row before a row group at the position that is its fence.
+    fn all_before(&self, number: usize) -> HashSet<Vec<u8>> {
+        let fence = (self.key)(self.root.fences.get(number));
+        let (mut all, mut keys) = (HashSet::new(), Vec::new());
+        for group in self.root.groups[..number].iter().rev() {
+            for partition in (0..group.partitions.len()).rev() {
+                self.keys_of(group, partition, &mut keys);
+                let own = keys.iter().filter(|(key, _)| *key == fence);
+                all.extend(own.map(|(_, slot)| self.columns_of(group, *slot)));
+                if (self.key)(group.fences.get(partition)) != fence {
+                    return all;
+                }
+            }
+        }
+        all
+    }
+
+    /// The columns of the key of a row, as bytes.
+    fn columns_of(&self, group: &RowGroup, slot: u32) -> Vec<u8> {
+        let (schema, width, slot) = (&self.shape.schema, group.block_slots, slot as usize);
+        let slice = &*group.slices[slot / width];
+        let mut bytes = Vec::new();
+        let key = self.shape.key.as_ref().expect("the table has a layout key");
+        key.push_row(
+            |column| slice.block(column).datum(slot % width, schema[column].ty.physical()),
+            &mut bytes,
+        );
+        bytes
     }
 
     /// True if a row before a row group has the key that is the row group's fence.

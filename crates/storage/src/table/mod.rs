@@ -81,6 +81,7 @@ pub(crate) use writer_turn::WriterTurn;
 #[cfg(test)]
 pub(crate) mod tests {
     mod counters;
+    mod curves;
     mod drift;
     mod ghosts_by_workload;
     mod in_place;

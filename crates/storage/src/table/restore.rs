@@ -3,13 +3,14 @@
 
 use super::head::Table;
 use super::snapshot::TableSnapshot;
-use crate::definition::{ObjectId, TableOptions};
+use crate::definition::ObjectId;
 use crate::node::Link;
 use crate::sync::AtomicU32;
 use crate::tree::key::Fences;
-use crate::tree::{Counted, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Slice, zones_of};
+use crate::tree::{
+    Counted, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Shape, Slice, zones_of,
+};
 use crate::value::Sketch;
-use entasis_vector::Schema;
 
 /// A row group that is not part of a table yet.
 pub(crate) struct RestoredGroup {
@@ -28,16 +29,19 @@ pub(crate) struct RestoredGroup {
 }
 
 impl Table {
-    /// A table of row groups, in their order, and the number of its next row. What is returned is its first
-    /// version and the round of checkpoints that ends with it: no writer changes a node of it in place.
+    /// A table of this shape of row groups, in their order, and the number of its next row. What is returned is
+    /// its first version and the round of checkpoints that ends with it: no writer changes a node of it in
+    /// place.
     pub(crate) fn restored(
         object: ObjectId,
-        name: &str,
-        (schema, options): (Schema, TableOptions),
+        (shape, sketches): (Shape, Vec<Sketch>),
         (groups, next_number): (Vec<RestoredGroup>, u64),
-        sketches: Vec<Sketch>,
     ) -> (TableSnapshot, u32) {
-        let table = Table::with_id(object, name, schema, options);
+        let Shape { name, schema, options, key } = shape;
+        let table = Table::with_id(object, &name, schema, options);
+        if let (Some(own), Some(key)) = (&table.shape.key, &key) {
+            own.adopt(key);
+        }
         let mut head = table.head();
         head.sketches = sketches;
         let branch = &mut head.branch;

@@ -10,7 +10,7 @@ use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
 use crate::scan::lookup::{self, SlotRange};
 use crate::scan::row::datum;
-use crate::tree::key::Key;
+use crate::tree::key::{Key, LayoutKey};
 use crate::tree::{Flaw, Root, RowGroup, RowId};
 use crate::value::{ColumnSummary, Datum, Zone};
 use entasis_vector::{DataType, Schema, Value};
@@ -224,6 +224,9 @@ impl TableSnapshot {
             };
             return self.row_groups().enumerate().map(whole).collect();
         };
+        if key.curve.is_some() {
+            return self.range_on_curve(key, low, high);
+        }
         let low = match low {
             Bound::Excluded(datums) => Bound::Excluded(key.last_of(datums)),
             other => other.map(|datums| key.of_datums(datums)),
@@ -233,6 +236,31 @@ impl TableSnapshot {
             other => other.map(|datums| key.of_datums(datums)),
         };
         find(low.as_ref(), high.as_ref())
+    }
+
+    /// The slots of one key, if the bounds say that, and otherwise all: on a curve, keys with a common
+    /// beginning are not together. Each row must be tested, since different keys may be at one position.
+    fn range_on_curve(
+        &self,
+        key: &LayoutKey,
+        low: Bound<&[Datum<'_>]>,
+        high: Bound<&[Datum<'_>]>,
+    ) -> Vec<SlotRange> {
+        let is_point = |(low, high): (&[Datum<'_>], &[Datum<'_>])| {
+            low.len() == key.columns.len()
+                && low.len() == high.len()
+                && low.iter().zip(high).all(|(low, high)| low.total_cmp(*high).is_eq())
+        };
+        let mut ranges = match (low, high) {
+            (Bound::Included(low), Bound::Included(high)) if is_point((low, high)) => {
+                let position = key.of_datums(low);
+                lookup::range(&self.0.root, Bound::Included(&position), Bound::Included(&position))
+            }
+            _ => lookup::range(&self.0.root, Bound::Unbounded, Bound::Unbounded),
+        };
+        let are_bounded = !matches!((low, high), (Bound::Unbounded, Bound::Unbounded));
+        ranges.iter_mut().for_each(|range| range.is_whole &= !are_bounded);
+        ranges
     }
 
     /// Reads single rows of this version.

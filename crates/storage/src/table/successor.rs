@@ -90,6 +90,9 @@ impl Table {
     fn heir(base: Base, object: ObjectId, shape: Shape, sources: Vec<ColumnSource>) -> Option<Arc<Table>> {
         let old = base.table().clone();
         let dropped = dropped(&old.shape, &shape, &sources)?;
+        if let (Some(own), Some(of_old)) = (&shape.key, &old.shape.key) {
+            own.adopt(of_old);
+        }
         let (old_root, _) = base.pinned();
         let head = old.head();
         let sketches = sources.iter().zip(&shape.schema).map(|(source, field)| match source {

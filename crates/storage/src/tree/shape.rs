@@ -18,7 +18,7 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn new(name: String, schema: Schema, options: TableOptions) -> Shape {
         let keyed = options.layout.is_keyed() && !options.layout_key.is_empty();
-        let key = keyed.then(|| LayoutKey::new(&options.layout_key, &schema));
+        let key = keyed.then(|| LayoutKey::new(&options.layout_key, options.curve, &schema));
         Shape { name, schema, options, key }
     }
 

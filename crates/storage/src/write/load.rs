@@ -354,7 +354,7 @@ fn share<S, R: Send>(
 mod tests {
     use super::*;
     use crate::tree::Slice;
-    use crate::{Table, TableOptions};
+    use crate::{Curve, Table, TableOptions};
     use entasis_vector::{Field, Value};
 
     #[test]
@@ -362,15 +362,23 @@ mod tests {
         let schema = [DataType::Int64, DataType::Int32, DataType::Varchar, DataType::Float64];
         let schema: Vec<Field> = schema.iter().map(|&ty| Field::new(format!("{ty}"), ty)).collect();
         let cases = [(1, 1, 1), (700, 700, 1), (700, 700, 3), (700, 20, 2), (700, 1, 1)];
-        // A word; bytes that a prefix has; bytes that it cuts, and NULLs.
-        let layout_keys: [&[usize]; 4] = [&[0], &[1], &[0, 3], &[1, 2, 3, 0]];
-        for ((rows, distinct, every), layout_key) in
+        // A word; bytes that a prefix has; bytes that it cuts, and NULLs; curves.
+        let layout_keys: [(&[usize], Option<Curve>); 6] = [
+            (&[0], None),
+            (&[1], None),
+            (&[0, 3], None),
+            (&[1, 2, 3, 0], None),
+            (&[0, 1], Some(Curve::ZOrder)),
+            (&[1, 2, 3, 0], Some(Curve::Hilbert)),
+        ];
+        for ((rows, distinct, every), (layout_key, curve)) in
             cases.into_iter().flat_map(|case| layout_keys.map(|own| (case, own)))
         {
             let sizes = TableOptions {
                 block_slots: 8,
                 group_slots: 64,
                 partitions: 8,
+                curve,
                 ..TableOptions::keyed(layout_key.to_vec())
             };
             let schema = vec![

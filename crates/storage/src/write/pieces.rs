@@ -17,7 +17,7 @@ use super::{Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
 use crate::node::Link;
-use crate::tree::key::Key;
+use crate::tree::key::{GRID_ROWS, GRID_SAMPLE, Key};
 use crate::tree::{Branch, EncodedSlice, Partition, Piece, RowGroup, RowId, Slice, zones_of};
 use crate::value::Datum;
 use entasis_vector::Result;
@@ -45,6 +45,7 @@ impl Writer<'_> {
             });
         }
         let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
+        self.settle_grid(&pieces, rows as usize);
         let many = rows * FEW > self.branch.root.rows;
         if (many || rows >= self.shape.options.group_slots as u64 / 4) && self.is_behind(&pieces) {
             self.hang_behind(pieces);
@@ -54,6 +55,29 @@ impl Writer<'_> {
             pieces.iter().try_for_each(|piece| self.insert_piece(piece, look))?;
         }
         Ok(())
+    }
+
+    /// Makes the grid of a curve of a sample of the first rows, if they are enough.
+    fn settle_grid(&self, pieces: &[Arc<Piece>], rows: usize) {
+        let (Some(key), schema) = (&self.shape.key, &self.shape.schema) else { return };
+        if rows < GRID_ROWS {
+            return;
+        }
+        let step = rows.div_ceil(GRID_SAMPLE);
+        key.settle(|| {
+            let mut sample: Vec<Vec<Datum<'_>>> = vec![Vec::new(); key.columns.len()];
+            let mut next = 0;
+            for slice in pieces.iter().flat_map(|piece| &piece.slices) {
+                while next < slice.rows {
+                    for (values, &column) in sample.iter_mut().zip(&key.columns) {
+                        values.push(slice.blocks[column].datum(next, schema[column].ty.physical()));
+                    }
+                    next += step;
+                }
+                next -= slice.rows;
+            }
+            sample
+        });
     }
 
     fn insert_piece(&mut self, piece: &Piece, look: Look<'_>) -> Result<()> {

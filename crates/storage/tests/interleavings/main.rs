@@ -47,7 +47,7 @@ pub use catalog::{
     Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies, is_temporary,
 };
 pub use definition::{
-    Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
+    Compression, CounterOptions, Curve, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
 pub use scan::{CodeSet, Condition, KeyRange, SlotRange, TextSearch, ValueRange};
 pub use table::{

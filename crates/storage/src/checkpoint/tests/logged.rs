@@ -13,7 +13,7 @@ use crate::table::tests::rows;
 use crate::table::{Table, Waiter};
 use crate::tests::random::Random;
 use crate::wal::{Log, LogReader, SegmentBytes, Synchronous};
-use crate::{Layout, TableOptions, Transaction};
+use crate::{Curve, Layout, TableOptions, Transaction};
 use entasis_vector::Result;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -158,6 +158,28 @@ pub(super) fn table_of(name: &str, layout: Layout, count: usize, random: &mut Ra
 pub(super) fn add(names: &mut CatalogVersion, table: &Arc<Table>) {
     let entry = Entry::Table(Arc::new(TableEntry::plain(table.clone())));
     names.add(entry, IfExists::Fail).expect("the name is new");
+}
+
+/// Grids are made again of the rows in the log, or come from the manifest.
+#[test]
+fn tables_by_curves_are_there_behind_a_crash() {
+    for curve in [Curve::ZOrder, Curve::Hilbert] {
+        let (logged, random) = (Logged::new(), &mut Random(5));
+        let sizes =
+            TableOptions { block_slots: 256, group_slots: 1024, ..TableOptions::keyed(vec![4, 14, 21]) };
+        let tables = ["full", "empty"].map(|name| {
+            Table::with_options(name, rows::schema(), TableOptions { curve: Some(curve), ..sizes.clone() })
+        });
+        rows::insert(&tables[0], &rows::random_rows(3000, random), false);
+        logged.rename(|names| tables.iter().for_each(|table| add(names, table)), false).unwrap();
+        logged.check();
+        for count in [300, 1, 2000] {
+            for table in &tables {
+                rows::insert(table, &rows::random_rows(count, random), false);
+            }
+            logged.check();
+        }
+    }
 }
 
 #[test]

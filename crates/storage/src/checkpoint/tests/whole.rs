@@ -5,8 +5,8 @@ use super::{Access, DataFile, State, Store, catalog, catalog_of, open};
 use crate::block::tests::serialized;
 use crate::catalog::{Catalog, Entry, TableEntry, View};
 use crate::definition::{
-    Check, ColumnDefault, CounterOptions, Counting, Definition, ForeignKey, Key, KeyKind, LayoutChoice,
-    LayoutName, ReferentialAction, Sequence,
+    Check, ColumnDefault, CounterOptions, Counting, Curve, Definition, ForeignKey, Key, KeyKind,
+    LayoutChoice, LayoutName, ReferentialAction, Sequence,
 };
 use crate::table::tests::rows;
 use crate::tests::random::Random;
@@ -27,11 +27,19 @@ fn rows_of_all_types_in_all_layouts_come_back() {
         [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost, Layout::Casper];
     for (number, layout) in layouts.into_iter().enumerate() {
         let mut random = Random(number as u64 + 1);
-        // By a key of one word, of bytes, and of two columns.
-        for key in [vec![4], vec![14], vec![3, 21]] {
+        // By a key of one word, of bytes, of two columns, and by curves.
+        let keys = [
+            (vec![4], None),
+            (vec![14], None),
+            (vec![3, 21], None),
+            (vec![3, 21], Some(Curve::Hilbert)),
+            (vec![14, 4, 11, 21], Some(Curve::ZOrder)),
+        ];
+        for (key, curve) in keys {
             let layout_key = if layout == Layout::Insertion { Vec::new() } else { key };
             let options = TableOptions {
                 layout,
+                curve: curve.filter(|_| !layout_key.is_empty()),
                 layout_key,
                 block_slots: 256,
                 group_slots: 1024,
@@ -118,6 +126,7 @@ fn everything() -> Catalog {
         layout: LayoutChoice {
             layout: Some(LayoutName::Delta),
             key: Some(vec![0]),
+            curve: Some(Some(Curve::Hilbert)),
             partitions: Some(7),
             ghost: Some(0.25),
             compression: Some(Compression::Plain),

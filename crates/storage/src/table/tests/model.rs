@@ -11,8 +11,8 @@ use crate::tests::random::Random;
 use crate::tree::Slice;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, Compression, Condition, CounterOptions, KeyRange, Layout, NEVER, RowGroup, RowId, SlotRange,
-    Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
+    BLOCK_ROWS, Compression, Condition, CounterOptions, Curve, KeyRange, Layout, NEVER, RowGroup, RowId,
+    SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -341,9 +341,14 @@ pub(super) fn tiny(layout: Layout, key: &[usize], random: &mut Random) -> TableO
     };
     let (all, of_texts) = (compression(2), compression(3));
     let group_slots = block_slots * [2, 4, 9][random.below(3) as usize];
+    let curve = match key.len() {
+        0 | 1 => None,
+        _ => [None, Some(Curve::ZOrder), Some(Curve::Hilbert)][random.below(3) as usize],
+    };
     TableOptions {
         layout,
         layout_key: key.to_vec(),
+        curve,
         partitions: [1, group_slots / block_slots, group_slots / 3][random.below(3) as usize],
         ghost: [0.01, 0.1, 0.4][random.below(3) as usize],
         reach: [0, 1, 3, 100][random.below(4) as usize],
@@ -608,13 +613,14 @@ fn runs(layout: Layout) {
         Some(seed) => seed..seed + 1,
         None => 1..9,
     };
-    let keys: [(DataType, bool, &[usize]); 6] = [
+    let keys: [(DataType, bool, &[usize]); 7] = [
         (DataType::Int64, false, &[0]),
         (DataType::Int32, true, &[0]),
         (DataType::Varchar, true, &[0]),
         (DataType::Int64, true, &[0, 8]),
         (DataType::Float64, false, &[0]),
         (DataType::Uuid, true, &[0]),
+        (DataType::Varchar, true, &[0, 3, 8, 1]),
     ];
     let replays = seeds.end - seeds.start == 1;
     let mut short = 0;

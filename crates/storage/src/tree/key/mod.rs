@@ -2,21 +2,25 @@
 //!
 //! A key of one column that fits is a *word*: an integer with its sign bit flipped, or a float's bits,
 //! transformed so that they compare like the numbers; NULL is the greatest word, if there is one to spare.
+//! A key of several columns in the order of a space-filling curve is the position of the row on it (`curve`).
 //! All other keys are *bytes*. Each column has a marker (0 for a value, 1 for NULL, which is so the
 //! greatest), then big-endian bytes; strings end with two zeroes and have their own zeroes escaped, so that
 //! none is a prefix of another.
 //!
 //! Files have fences in this form, so it must not change.
 //!
-//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of equal length). A key only says where a
-//! row may be; [`crate::write`] compares the columns.
+//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of equal length); on a curve, so may have
+//! different ones. A key only says where a row may be; [`crate::write`] compares the columns.
 
+mod curve;
 mod fences;
 mod search;
 
+pub(crate) use curve::{Bounds, CurveKey, GRID_ROWS, GRID_SAMPLE, Grid};
 pub(crate) use fences::Fences;
 pub(crate) use search::{NEAR, count_not_above};
 
+use crate::definition::Curve;
 use crate::value::Datum;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{DataType, PhysicalType, Schema};
@@ -25,7 +29,7 @@ use std::sync::Arc;
 /// A key in normal form. Keys of one table are of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// A key of one column of at most eight bytes.
+    /// A key of one column of at most eight bytes, or a position on a curve.
     Word(u64),
     /// Any other.
     Bytes(Arc<[u8]>),
@@ -48,12 +52,15 @@ pub(crate) struct LayoutKey {
     pub(crate) columns: Vec<usize>,
     types: Vec<DataType>,
     is_word: bool,
+    /// Where rows are on their curve, if they are in the order of one.
+    pub(crate) curve: Option<CurveKey>,
 }
 
 impl LayoutKey {
-    pub(crate) fn new(columns: &[usize], schema: &Schema) -> LayoutKey {
+    pub(crate) fn new(columns: &[usize], curve: Option<Curve>, schema: &Schema) -> LayoutKey {
         let types: Vec<DataType> = columns.iter().map(|&column| schema[column].ty).collect();
         let is_word = match (columns, types.as_slice()) {
+            _ if curve.is_some() => true,
             (&[column], [ty]) => match ty.physical() {
                 PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => false,
                 // There is no word above the greatest.
@@ -62,12 +69,34 @@ impl LayoutKey {
             },
             _ => false,
         };
-        LayoutKey { columns: columns.to_vec(), types, is_word }
+        LayoutKey { columns: columns.to_vec(), types, is_word, curve: curve.map(CurveKey::new) }
     }
 
-    /// True if keys of the other, whose columns may stand elsewhere, are in the same form.
+    /// True if keys of the other, whose columns may stand elsewhere, are in the same form. On a curve they
+    /// also need the same grid ([`LayoutKey::adopt`]).
     pub(crate) fn has_form_of(&self, other: &LayoutKey) -> bool {
-        (&self.types, self.is_word) == (&other.types, other.is_word)
+        let curve = |key: &LayoutKey| key.curve.as_ref().map(CurveKey::curve);
+        (&self.types, self.is_word, curve(self)) == (&other.types, other.is_word, curve(other))
+    }
+
+    /// The types of its columns.
+    pub(crate) fn types(&self) -> &[DataType] {
+        &self.types
+    }
+
+    /// Takes the grid of a key of the same form over, before there is a row.
+    pub(crate) fn adopt(&self, other: &LayoutKey) {
+        if let (Some(own), Some(other)) = (&self.curve, &other.curve) {
+            own.adopt(other.grid());
+        }
+    }
+
+    /// Makes the grid of a curve of a sample, for each column of the key its values. It says nothing if keys
+    /// have been computed before.
+    pub(crate) fn settle<'a>(&self, sample: impl FnOnce() -> Vec<Vec<Datum<'a>>>) {
+        if let Some(curve) = &self.curve {
+            curve.settle(&self.types, sample);
+        }
     }
 
     /// A key that is not greater than any key of a row.
@@ -83,6 +112,9 @@ impl LayoutKey {
     /// The key of a row; `get` gives its columns.
     #[inline]
     pub(crate) fn of_row<'a>(&self, get: impl Fn(usize) -> Datum<'a>) -> Key {
+        if let Some(curve) = &self.curve {
+            return Key::Word(curve.position(&self.types, |number| get(self.columns[number])));
+        }
         if self.is_word {
             return Key::Word(word(get(self.columns[0]), self.types[0]));
         }
@@ -100,8 +132,16 @@ impl LayoutKey {
     }
 
     /// The key with the columns `datums`. If these are fewer than the key's columns, the least key that
-    /// begins with them.
+    /// begins with them, on a curve the least of all.
     pub(crate) fn of_datums(&self, datums: &[Datum<'_>]) -> Key {
+        if let Some(curve) = &self.curve {
+            let is_whole = datums.len() == self.columns.len();
+            return Key::Word(if is_whole {
+                curve.position(&self.types, |number| datums[number])
+            } else {
+                0
+            });
+        }
         if self.is_word {
             return datums.first().map_or(Key::Word(0), |&datum| Key::Word(word(datum, self.types[0])));
         }
@@ -111,9 +151,10 @@ impl LayoutKey {
     }
 
     /// The key with the columns `datums`. If these are fewer than the key's columns, one above all keys that
-    /// begin with them.
+    /// begin with them, on a curve above all.
     pub(crate) fn last_of(&self, datums: &[Datum<'_>]) -> Key {
         match self.of_datums(datums) {
+            Key::Word(_) if self.curve.is_some() && datums.len() < self.columns.len() => Key::Word(u64::MAX),
             Key::Bytes(bytes) if datums.len() < self.columns.len() => {
                 Key::Bytes(bytes.iter().copied().chain([u8::MAX]).collect())
             }
@@ -195,7 +236,7 @@ mod tests {
         for (ty, mut datums) in cases {
             datums.push(Datum::Null);
             let schema = vec![Field::new("a", ty), Field::new("b", DataType::Int8)];
-            for key in [LayoutKey::new(&[0], &schema), LayoutKey::new(&[0, 1], &schema)] {
+            for key in [LayoutKey::new(&[0], None, &schema), LayoutKey::new(&[0, 1], None, &schema)] {
                 for &a in &datums {
                     for &b in &datums {
                         let keyed =
