@@ -8,7 +8,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | tree, rows | the tree is walked for each row, as in the paper; AND and CASE skip what they need not know |
+//! | tree, rows | the tree is walked for each row, as in the paper; AND and CASE leave out what they can |
 //! | tree, vectors | the tree is walked for each chunk: a node is a loop over the values of its operands |
 //! | program | [`Program`] over the same 64-bit columns |
 //! | narrow | the same program over columns that are as narrow as their ranges, as in tables |

@@ -320,8 +320,8 @@ impl StringHeap {
         unsafe { StringView::new(&block[start..]) }
     }
 
-    /// Views of some texts that `write` writes one behind the other to the first of `room` bytes, with the end
-    /// of each: as many as there are `views`. As [`StringHeap::push`].
+    /// Views of some texts that `write` writes one behind the other to the first of `room` bytes. It also
+    /// writes the end of each, as many as there are `views`. As [`StringHeap::push`].
     ///
     /// # Panics
     /// If the ends do not ascend, or are greater than `room`.

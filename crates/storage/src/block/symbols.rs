@@ -171,9 +171,9 @@ impl SymbolTable {
         at
     }
 
-    /// Writes the texts of codes that follow each other to `out`, which has eight bytes for each code, and the
-    /// place in it of each code to `places`, which has one more, for the end. The place of a byte behind an
-    /// escape, where no text begins, is [`NO_PLACE`].
+    /// Writes the texts of codes that follow each other to `out`, which has eight bytes for each code, and
+    /// the place in it of each code to `places`, which has one more, for the end. The place of a byte behind
+    /// an escape, where no text begins, is [`NO_PLACE`].
     // PERF: a loop over the codes of a text ends after a number of them that cannot be predicted, which costs
     // as much as ten codes. Codes without an escape are read eight at a time, whatever texts they belong to.
     pub(crate) fn decompress_run(&self, codes: &[u8], out: &mut [u8], places: &mut [u32]) {
