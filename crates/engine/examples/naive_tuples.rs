@@ -26,6 +26,7 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, DataType, Vector};
 use random::Random;
 use std::hint::black_box;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,6 +36,9 @@ const BITS: usize = 2;
 const CODES: usize = 8 / BITS;
 /// Bytes behind the last tuple, so that eight can be loaded wherever a field starts.
 const SLACK: usize = 8;
+
+/// Reads fields of some rows to vectors.
+type Decoder<'a> = &'a mut dyn FnMut(Range<usize>, &mut [Vec<u64>]);
 
 /// Tuples of equal fields.
 struct Tuples {
@@ -165,7 +169,7 @@ fn measure(fields: usize, longest: u8, rows: usize) {
         let count = rows * wanted.len();
         let mut shown = Vec::new();
         let mut digests = Vec::new();
-        let mut by = |name: &str, chunk: &mut dyn FnMut(std::ops::Range<usize>, &mut [Vec<u64>])| {
+        let mut by = |name: &str, chunk: Decoder| {
             let (time, sum) = best(count, || {
                 let mut sum = 0;
                 for first in (0..rows).step_by(CHUNK_ROWS) {
