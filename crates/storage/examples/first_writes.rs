@@ -17,11 +17,14 @@
 //! thousand, in microseconds. *Beside* means that a snapshot is held, so that blocks are shared with a
 //! reader.
 
+mod resting;
+
 use entasis_storage::{Datum, Layout, Table, TableOptions};
-use entasis_vector::{Chunk, DataType, Field, PhysicalType, Schema, Selection, Value, Vector};
+use entasis_vector::{DataType, Field, Schema, Value};
+use resting::{load, mixed, rest};
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Inserts into a slice after the first one.
 const NEXT: usize = 40;
@@ -62,13 +65,6 @@ impl Data {
     }
 }
 
-/// A number that looks random.
-fn mixed(key: i64, column: u64) -> i64 {
-    let z = (key as u64).wrapping_add(column.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let z = z.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    ((z ^ (z >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20) as i64
-}
-
 fn row(key: i64, payloads: usize, data: Data) -> Vec<Value> {
     let key_value = std::iter::once(Value::Integer(key.into()));
     key_value.chain((0..payloads).map(|column| data.value(key, column))).collect()
@@ -83,32 +79,15 @@ fn schema(payloads: usize, data: Data) -> Schema {
 /// A table that has been loaded in the order of the key, and rests.
 fn rested(rows: i64, payloads: usize, data: Data, options: TableOptions) -> Arc<Table> {
     let table = Table::with_options("t", schema(payloads, data), options);
-    let mut appender = table.appender();
-    let (mut chunk, keys) = (Chunk::new(), (0..rows).map(|number| number * APART).collect::<Vec<i64>>());
-    for part in keys.chunks(2048) {
-        chunk.reset(part.len());
-        let group = chunk.push_group(Selection::ALL);
-        let rows: Vec<Vec<Value>> = part.iter().map(|&key| row(key, payloads, data)).collect();
-        for (column, field) in table.schema().iter().enumerate() {
-            let values: Vec<Value> = rows.iter().map(|row| row[column].clone()).collect();
-            let physical: PhysicalType = field.ty.physical();
-            chunk.push_column(Vector::from_values(physical, &values).expect("they fit"), group);
-        }
-        appender.append(&chunk, 0).expect("rows are fine");
-    }
-    table.commit(vec![appender.finish()]).expect("rows are fine");
-    rest(&table);
+    let keys: Vec<i64> = (0..rows).map(|number| number * APART).collect();
+    load(&table, &keys, |key| row(key, payloads, data));
+    settle(&table);
     table
 }
 
-/// Upkeep until nothing is left to do.
-fn rest(table: &Arc<Table>) {
-    loop {
-        let done = table.upkeep(Duration::from_millis(20));
-        if done.is_done && done.warm + done.spread + done.encoded + done.overtaken == 0 {
-            break;
-        }
-    }
+/// Upkeep until nothing is left to do, and memory is returned.
+fn settle(table: &Arc<Table>) {
+    rest(table);
     table.sweep();
 }
 
@@ -240,12 +219,12 @@ fn main() {
                     [*first, *next] = both;
                     drop(held);
                     // Between the others it rests again.
-                    rest(&table);
+                    settle(&table);
                     let (slices, still) = targets(&table);
                     let held = is_beside.then(|| table.snapshot());
                     updates(&table, payloads, data, &slices, update);
                     drop(held);
-                    rest(&table);
+                    settle(&table);
                     let (slices, last) = targets(&table);
                     let held = is_beside.then(|| table.snapshot());
                     deletes(&table, &slices, delete);

@@ -4,11 +4,14 @@
 //!
 //! `cargo run --release -p entasis-storage --example rest -- [rows] [sorted|random]`
 
+mod resting;
+
 use entasis_storage::{Table, TableOptions};
-use entasis_vector::{Chunk, DataType, Field, PhysicalType, Schema, Selection, Value, Vector};
+use entasis_vector::{DataType, Field, Schema, Value};
+use resting::{Rested, load, mixed, rest};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const WORDS: [&str; 12] = [
     "carefully",
@@ -48,13 +51,6 @@ fn schema() -> Schema {
     types.into_iter().map(|(name, ty)| Field { nullable: false, ..Field::new(name, ty) }).collect()
 }
 
-/// A number that looks random.
-fn mixed(line: i64, column: u64) -> i64 {
-    let z = (line as u64).wrapping_add(column.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let z = z.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    ((z ^ (z >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20) as i64
-}
-
 /// Four lines to an order; one order in four keys, as in TPC-H.
 fn row(line: i64) -> Vec<Value> {
     let of = |column: u64, bound: i64| mixed(line, column) % bound;
@@ -85,23 +81,6 @@ fn row(line: i64) -> Vec<Value> {
     ]
 }
 
-fn load(table: &Arc<Table>, lines: &[i64]) {
-    let mut appender = table.appender();
-    let mut chunk = Chunk::new();
-    for part in lines.chunks(2048) {
-        chunk.reset(part.len());
-        let group = chunk.push_group(Selection::ALL);
-        let rows: Vec<Vec<Value>> = part.iter().map(|&line| row(line)).collect();
-        for (column, field) in table.schema().iter().enumerate() {
-            let values: Vec<Value> = rows.iter().map(|row| row[column].clone()).collect();
-            let physical: PhysicalType = field.ty.physical();
-            chunk.push_column(Vector::from_values(physical, &values).expect("they fit"), group);
-        }
-        appender.append(&chunk, 0).expect("rows are fine");
-    }
-    table.commit(vec![appender.finish()]).expect("rows are fine");
-}
-
 /// Bytes a row, as they are counted.
 fn bytes(table: &Arc<Table>) -> f64 {
     table.sweep();
@@ -118,17 +97,10 @@ fn main() {
     let keyed = TableOptions { unique: true, ..TableOptions::keyed(vec![0, 1]) };
     for (name, options) in [("without a key", TableOptions::default()), ("by order and line", keyed)] {
         let table = Table::with_options("lineitem", schema(), options);
-        load(&table, &lines);
+        load(&table, &lines, row);
         let loaded = bytes(&table);
         let start = Instant::now();
-        let (mut rounds, mut spread, mut encoded) = (0, 0, 0);
-        loop {
-            let done = table.upkeep(Duration::from_millis(20));
-            (rounds, spread, encoded) = (rounds + 1, spread + done.spread, encoded + done.encoded);
-            if done.is_done && done.warm + done.spread + done.encoded + done.overtaken == 0 {
-                break;
-            }
-        }
+        let Rested { rounds, spread, encoded } = rest(&table);
         println!(
             "{name}: {loaded:.1} bytes a row when loaded, {:.1} at rest; {rounds} rounds of upkeep laid \
              {spread} slices anew and encoded {encoded}, in {:.2} s",

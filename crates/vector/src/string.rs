@@ -320,6 +320,34 @@ impl StringHeap {
         unsafe { StringView::new(&block[start..]) }
     }
 
+    /// Views of some texts that `write` writes one behind the other to the first of `room` bytes. It also
+    /// writes the end of each, as many as there are `views`. As [`StringHeap::push`].
+    ///
+    /// # Panics
+    /// If the ends do not ascend, or are greater than `room`.
+    pub fn push_all_with(
+        &mut self,
+        room: usize,
+        ends: &mut [u32],
+        views: &mut [StringView],
+        write: impl FnOnce(&mut [u8], &mut [u32]),
+    ) {
+        assert_eq!(ends.len(), views.len());
+        let block = self.reserve(room);
+        let first = block.len();
+        block.resize(first + room, 0);
+        write(&mut block[first..], ends);
+        let (mut start, mut kept) = (first, first);
+        for (view, &end) in views.iter_mut().zip(&*ends) {
+            let text = &block[start..first + end as usize];
+            // SAFETY: as in `push`. A short text is copied to its view.
+            *view = unsafe { StringView::new(text) };
+            start = first + end as usize;
+            kept = if text.len() > INLINE_BYTES { start } else { kept };
+        }
+        block.truncate(kept);
+    }
+
     /// Keeps bytes alive where they are, until the heap is cleared or absorbed. Returns the number under
     /// which [`StringHeap::view`] finds them.
     pub fn adopt<T: Deref<Target = [u8]> + Send + Sync + 'static>(&mut self, owner: T) -> usize {
@@ -444,6 +472,37 @@ mod tests {
                 assert_eq!(view_a.cmp(view_b), a.as_bytes().cmp(b.as_bytes()), "{a:?} <=> {b:?}");
             }
         }
+    }
+
+    #[test]
+    fn texts_that_are_written_together_have_the_views_of_texts_that_are_pushed() {
+        let texts: Vec<Vec<u8>> = (0..60).map(|i| vec![b'a' + i as u8 % 26; i * 7 % 31]).collect();
+        for texts in [&texts[..], &texts[..1], &texts[..2], &[]] {
+            let (mut heap, mut one_by_one) = (StringHeap::new(), StringHeap::new());
+            let before = heap.push(b"a text that was there before");
+            let (mut ends, mut views) = (vec![0; texts.len()], vec![StringView::default(); texts.len()]);
+            heap.push_all_with(4000, &mut ends, &mut views, |bytes, ends| {
+                let mut at = 0;
+                for (text, end) in texts.iter().zip(ends) {
+                    bytes[at..at + text.len()].copy_from_slice(text);
+                    at += text.len();
+                    *end = at as u32;
+                }
+            });
+            let after = heap.push(b"a text that came behind them");
+            for (text, view) in texts.iter().zip(&views) {
+                assert_eq!(*view, one_by_one.push(text));
+            }
+            assert_eq!(before.as_bytes(), b"a text that was there before");
+            assert_eq!(after.as_bytes(), b"a text that came behind them");
+        }
+    }
+
+    #[test]
+    #[should_panic]
+    fn texts_that_are_written_together_do_not_exceed_their_room() {
+        let (mut ends, mut views) = ([0], [StringView::default()]);
+        StringHeap::new().push_all_with(20, &mut ends, &mut views, |_, ends| ends[0] = 21);
     }
 
     #[test]

@@ -1,17 +1,24 @@
 //! Strings as codes of a symbol table (FSST, [`super::symbols`]), which the blocks of a row group share.
 //!
-//! A scan decompresses the strings that it needs to the heap of its vector. If a single string is read by
+//! A scan decompresses the strings that it needs to the heap of its vector: some tens of consecutive ones
+//! together, or else one by one, which is the slow twin. If a single string is read by
 //! reference, as single rows are, all strings of the block are decompressed and kept; tables whose rows are
 //! read by key have no such blocks.
 
-use super::symbols::SymbolTable;
+use super::symbols::{MAX_LENGTH, NO_PLACE, SymbolTable};
 use super::{StringBytes, abreast};
 use entasis_vector::{StringHeap, StringView, bitmap};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The most bytes of a block's texts that are compressed several at a time, which takes memory for the worst
 /// case. Larger blocks are compressed text by text, until compression turns out not to pay.
 const ABREAST_MAX: usize = 4 << 20;
+
+/// Strings that are decompressed together, and the most codes that they may have. Longer ones, whose number
+/// of codes matters less, are decompressed one by one.
+const TOGETHER: usize = 32;
+const MOST_CODES: usize = 1024;
 
 /// See the module.
 #[derive(Debug)]
@@ -98,10 +105,47 @@ impl Fsst {
     /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are
     /// dead are empty.
     pub(crate) fn views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
-        for (i, view) in out.iter_mut().enumerate() {
-            *view =
-                if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
+        let mut places = [0; MOST_CODES + 1];
+        for (first, out) in (from..).step_by(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+            let slots = first..first + out.len();
+            let codes = self.codes.bytes_of(slots.clone());
+            if codes.len() <= MOST_CODES && slots.clone().all(|slot| bitmap::get(live, slot)) {
+                self.views_together(slots, codes, out, heap, &mut places);
+                continue;
+            }
+            for (slot, view) in slots.zip(out) {
+                *view = if bitmap::get(live, slot) { self.view(slot, heap) } else { StringView::default() };
+            }
         }
+    }
+
+    /// Writes views of the strings in some slots, whose codes are `codes`, at most [`MOST_CODES`].
+    fn views_together(
+        &self,
+        slots: Range<usize>,
+        codes: &[u8],
+        out: &mut [StringView],
+        heap: &mut StringHeap,
+        places: &mut [u32; MOST_CODES + 1],
+    ) {
+        let (mut ends, start) = ([0; TOGETHER], self.codes.start(slots.start));
+        let ends = &mut ends[..out.len()];
+        heap.push_all_with(MAX_LENGTH * codes.len(), ends, out, |bytes, ends| {
+            self.table.decompress_run(codes, bytes, places);
+            let mut is_damaged = false;
+            for (slot, end) in slots.clone().zip(&mut *ends) {
+                *end = places[self.codes.end(slot) - start];
+                is_damaged |= *end == NO_PLACE;
+            }
+            if is_damaged {
+                // Some text ends with an escape. It must not change the next one.
+                let mut at = 0;
+                for (slot, end) in slots.zip(ends) {
+                    at += self.table.decompress_into(self.codes.get(slot), &mut bytes[at..]);
+                    *end = at as u32;
+                }
+            }
+        });
     }
 }
 
@@ -121,7 +165,20 @@ fn one_by_one(table: &SymbolTable, ends: &[u32], bytes: &[u8], most: usize) -> O
 
 #[cfg(test)]
 mod tests {
+    use super::super::symbols::ESCAPE;
     use super::*;
+    use crate::tests::random::Random;
+
+    fn of_texts(table: &SymbolTable, texts: &[Vec<u8>]) -> Fsst {
+        let symbols: Vec<(u64, u8)> = table.symbols().collect();
+        let table = Arc::new(SymbolTable::of_symbols(&symbols).expect("they are those of a table"));
+        let end = |end: &mut u32, text: &Vec<u8>| {
+            *end += text.len() as u32;
+            Some(*end)
+        };
+        let ends: Vec<u32> = texts.iter().scan(0, end).collect();
+        Fsst::new(table, &ends, &texts.concat(), usize::MAX).expect("there is no limit")
+    }
 
     #[test]
     fn texts_one_by_one_have_the_codes_of_texts_abreast() {
@@ -139,5 +196,67 @@ mod tests {
         let least = together.1.len();
         assert_eq!(one_by_one(&table, &ends, &bytes, least), Some(together));
         assert_eq!(one_by_one(&table, &ends, &bytes, least - 1), None);
+    }
+
+    /// The views of some slots are those of the texts one by one, and empty where slots are dead.
+    fn check_views(fsst: &Fsst, live: &[u64]) {
+        let rows = fsst.codes.len();
+        for (from, to) in [(0, rows), (1, rows), (rows / 3, rows / 2), (rows, rows)] {
+            let (mut heap, mut other) = (StringHeap::new(), StringHeap::new());
+            let mut views = vec![StringView::default(); to - from];
+            fsst.views(from, live, &mut views, &mut heap);
+            for (slot, view) in (from..to).zip(&views) {
+                let is_live = bitmap::get(live, slot);
+                let twin = if is_live { fsst.view(slot, &mut other) } else { StringView::default() };
+                assert_eq!(view.as_bytes(), twin.as_bytes(), "slot {slot} from {from}");
+                assert!(!is_live || view.as_bytes() == fsst.get(slot));
+            }
+        }
+    }
+
+    #[test]
+    fn views_of_many_texts_are_those_of_each() {
+        let mut random = Random(11);
+        let alphabets: [&[u8]; 4] = [b"ab", b"packages requests 0123456789", b"\xFF\xFEa\0", b""];
+        let tables = [
+            SymbolTable::train(std::iter::empty()),
+            SymbolTable::train([&b"requests packages abab"[..]; 40].into_iter()),
+            SymbolTable::train([&b"\0\xFF\xFFa"[..]; 40].into_iter()),
+        ];
+        for round in 0..60 {
+            let (letters, most) = (alphabets[round % 4], [2, 13, 40, 400][round / 4 % 4]);
+            let texts: Vec<Vec<u8>> = (0..1 + random.below(1024))
+                .map(|_| {
+                    let letter = |random: &mut Random| match letters.is_empty() {
+                        true => random.below(256) as u8,
+                        false => letters[random.below(letters.len() as u64) as usize],
+                    };
+                    (0..random.below(most)).map(|_| letter(&mut random)).collect()
+                })
+                .collect();
+            let fsst = of_texts(&tables[round % 3], &texts);
+            for (slot, text) in texts.iter().enumerate() {
+                assert_eq!(fsst.get(slot), text);
+            }
+            check_views(&fsst, &[u64::MAX; 16]);
+            let live: Vec<u64> = (0..16).map(|_| random.below(u64::MAX) | random.below(u64::MAX)).collect();
+            check_views(&fsst, &live);
+        }
+    }
+
+    #[test]
+    fn a_text_that_ends_with_an_escape_does_not_change_the_next() {
+        let table = Arc::new(SymbolTable::train([&b"packages haggle"[..]; 40].into_iter()));
+        for damaged in [&[ESCAPE][..], &[0, 1, ESCAPE], &[ESCAPE, ESCAPE, ESCAPE], &[250, 251]] {
+            let (mut ends, mut codes) = (Vec::new(), Vec::new());
+            for slot in 0..100 {
+                match slot % 7 {
+                    3 => codes.extend_from_slice(damaged),
+                    _ => table.compress(b"packages haggle", &mut codes),
+                }
+                ends.push(codes.len() as u32);
+            }
+            check_views(&Fsst::of_parts(table.clone(), StringBytes::new(&ends, &codes)), &[u64::MAX; 2]);
+        }
     }
 }

@@ -13,7 +13,7 @@
 //! | 8 | patched | integers in a narrow range except for a few | bits as codes do, 10 bytes for each patch | never |
 //! | 9 | scaled doubles (ALP) | doubles that are decimals: integers and a power of ten | bits as its integer does | never |
 //! | 10 | singles | doubles that are floats | 4 bytes | never |
-//! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
+//! | 11 | FSST | strings of 24 bytes and more that it halves: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
 //! | 13 | split floats (ALP-RD) | floats that are no decimals: a code for the first bits, and the others | some 50 to 57 of 64 bits | never |
 //! | 14 | line | integers that ascend or descend about evenly: `base + slope · slot + code` | bits as the distance from the line does | never |

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use entasis_vector::StringView;
+use std::ops::Range;
 
 /// The end of each string in the bytes.
 #[derive(Debug, Clone)]
@@ -56,7 +57,15 @@ impl StringBytes {
         }
     }
 
-    fn end(&self, slot: usize) -> usize {
+    /// Where the string in `slot` begins among the bytes.
+    #[inline]
+    pub(crate) fn start(&self, slot: usize) -> usize {
+        if slot == 0 { 0 } else { self.end(slot - 1) }
+    }
+
+    /// Where the string in `slot` ends among the bytes.
+    #[inline]
+    pub(crate) fn end(&self, slot: usize) -> usize {
         match &self.ends {
             Ends::U16(ends) => ends[slot] as usize,
             Ends::U32(ends) => ends[slot] as usize,
@@ -65,8 +74,12 @@ impl StringBytes {
 
     /// The string in `slot`.
     pub(crate) fn get(&self, slot: usize) -> &[u8] {
-        let start = if slot == 0 { 0 } else { self.end(slot - 1) };
-        &self.bytes[start..self.end(slot)]
+        &self.bytes[self.start(slot)..self.end(slot)]
+    }
+
+    /// The bytes of the strings in some slots, one after the other.
+    pub(crate) fn bytes_of(&self, slots: Range<usize>) -> &[u8] {
+        &self.bytes[self.start(slots.start)..self.start(slots.end)]
     }
 
     /// A view of the string in `slot`.
@@ -77,7 +90,7 @@ impl StringBytes {
 
     /// Writes views of the strings from slot `from` on to all of `out`.
     pub(crate) fn views(&self, from: usize, out: &mut [StringView]) {
-        let start = if from == 0 { 0 } else { self.end(from - 1) };
+        let start = self.start(from);
         match &self.ends {
             Ends::U16(ends) => self.run(start, &ends[from..], out),
             Ends::U32(ends) => self.run(start, &ends[from..], out),

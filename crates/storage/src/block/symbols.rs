@@ -18,7 +18,8 @@
 //!    It looks for a symbol of three or more bytes, of two, and of one, and takes the longest one found. If
 //!    there is none it writes [`ESCAPE`] and the byte itself. Blocks of texts are compressed by
 //!    [`super::abreast`].
-//! 3. [`SymbolTable::decompress`] puts the symbols of the codes one after the other.
+//! 3. [`SymbolTable::decompress`] puts the symbols of the codes one after the other;
+//!    [`SymbolTable::decompress_run`] does so for texts whose codes follow each other.
 //!
 //! # Layout
 //!
@@ -62,6 +63,12 @@ const MAX_SYMBOLS: usize = 255;
 /// The most bytes a symbol can have.
 pub(super) const MAX_LENGTH: usize = 8;
 
+/// Codes of a run that are decompressed at a time.
+const GROUP: usize = 8;
+
+/// No text begins here: see [`SymbolTable::decompress_run`].
+pub(super) const NO_PLACE: u32 = u32::MAX;
+
 /// How many tables training builds, each from the counts of the one before.
 const GENERATIONS: usize = 5;
 
@@ -80,6 +87,14 @@ const MIN_PAIR_COUNT: u16 = 3;
 /// What a symbol of one byte gains for each time it is seen. It is more than its length, as without the
 /// symbol an escape must be written.
 const SINGLE_BYTE_WEIGHT: u64 = 8;
+
+/// True if a byte of `word` is [`ESCAPE`], all of whose bits are set.
+#[inline(always)]
+fn has_escape(word: u64) -> bool {
+    const LOW: u64 = u64::from_le_bytes([1; 8]);
+    // The usual test for a byte that is zero, of the complement.
+    (!word).wrapping_sub(LOW) & word & (LOW << 7) != 0
+}
 
 /// The symbols learned from a sample, and what is needed to find the longest one at the start of a text.
 pub(crate) struct SymbolTable {
@@ -154,6 +169,45 @@ impl SymbolTable {
             }
         }
         at
+    }
+
+    /// Writes the texts of codes that follow each other to `out`, which has eight bytes for each code, and
+    /// the place in it of each code to `places`, which has one more, for the end. The place of a byte behind
+    /// an escape, where no text begins, is [`NO_PLACE`].
+    // PERF: a loop over the codes of a text ends after a number of them that cannot be predicted, which costs
+    // as much as ten codes. Codes without an escape are read eight at a time, whatever texts they belong to.
+    pub(crate) fn decompress_run(&self, codes: &[u8], out: &mut [u8], places: &mut [u32]) {
+        let places = &mut places[..codes.len() + 1];
+        let (mut at, mut next) = (0, 0);
+        while next < codes.len() {
+            if let Some(group) = codes[next..].first_chunk::<GROUP>()
+                && !has_escape(u64::from_le_bytes(*group))
+            {
+                let places = &mut places[next..next + GROUP];
+                for (place, &code) in places.iter_mut().zip(group) {
+                    *place = at as u32;
+                    out[at..at + MAX_LENGTH].copy_from_slice(&self.symbols[code as usize].to_le_bytes());
+                    at += self.lengths[code as usize] as usize;
+                }
+                next += GROUP;
+                continue;
+            }
+            let end = codes.len().min(next + GROUP);
+            while next < end {
+                places[next] = at as u32;
+                let code = codes[next];
+                next += 1;
+                if code != ESCAPE {
+                    out[at..at + MAX_LENGTH].copy_from_slice(&self.symbols[code as usize].to_le_bytes());
+                    at += self.lengths[code as usize] as usize;
+                } else if let Some(&byte) = codes.get(next) {
+                    places[next] = NO_PLACE;
+                    out[at] = byte;
+                    (at, next) = (at + 1, next + 1);
+                }
+            }
+        }
+        places[codes.len()] = at as u32;
     }
 
     /// How many bytes a long text and the word stored last take. For a short text a rough number does.
@@ -653,6 +707,61 @@ mod tests {
         let mut decompressed = Vec::new();
         table.decompress(&codes, &mut decompressed);
         assert_eq!(decompressed, texts.concat());
+    }
+
+    /// Texts of a run, where no text begins behind an escape that has no byte; and that of each by itself.
+    fn check_run(table: &SymbolTable, codes: &[Vec<u8>]) {
+        let run = codes.concat();
+        let (mut out, mut places) = (vec![7; MAX_LENGTH * run.len()], vec![7; run.len() + 1]);
+        table.decompress_run(&run, &mut out, &mut places);
+        let mut at = 0;
+        for codes in codes {
+            let (start, end) = (places[at] as usize, places[at + codes.len()] as usize);
+            let mut text = Vec::new();
+            table.decompress(codes, &mut text);
+            assert_eq!(out[start..end], text, "{codes:?} by {table:?}");
+            at += codes.len();
+        }
+    }
+
+    #[test]
+    fn texts_of_a_run_are_those_of_each_text_by_itself() {
+        let short: Vec<Vec<u8>> =
+            adversarial().into_iter().chain(comments(300, 8)).filter(|text| text.len() < 1000).collect();
+        let mut tables = vec![trained(&[]), trained(&short), trained(&comments(500, 1))];
+        tables.extend(short.iter().rev().step_by(20).map(|text| trained(std::slice::from_ref(text))));
+        for table in &tables {
+            let codes: Vec<Vec<u8>> = short.iter().map(|text| compressed(table, text)).collect();
+            check_run(table, &codes);
+            codes.chunks(3).for_each(|codes| check_run(table, codes));
+            (0..12).for_each(|first| check_run(table, &codes[first..first + 40]));
+        }
+    }
+
+    #[test]
+    fn no_text_begins_behind_an_escape() {
+        let table = trained(&comments(10, 1));
+        for before in 0..20 {
+            let mut codes = vec![0; before];
+            codes.extend([ESCAPE, ESCAPE, 3, 4]);
+            let (mut out, mut places) = (vec![0; MAX_LENGTH * codes.len()], vec![0; codes.len() + 1]);
+            table.decompress_run(&codes, &mut out, &mut places);
+            let is_none: Vec<usize> = (0..places.len()).filter(|&at| places[at] == NO_PLACE).collect();
+            assert_eq!(is_none, [before + 1]);
+            // The byte is missing.
+            table.decompress_run(&codes[..before + 1], &mut out, &mut places);
+            assert_eq!(places[before], places[before + 1]);
+        }
+    }
+
+    #[test]
+    fn escapes_are_seen_in_any_byte() {
+        let mut random = Random(13);
+        for _ in 0..20_000 {
+            let mut word = random.next().to_le_bytes();
+            word[random.below(8)] = [0, 254, 127, 128, 255][random.below(5)];
+            assert_eq!(has_escape(u64::from_le_bytes(word)), word.contains(&ESCAPE), "{word:?}");
+        }
     }
 
     #[test]

@@ -40,5 +40,6 @@ pub(crate) mod tests {
     mod code_set;
     pub(crate) mod reading;
     mod text_search;
+    mod texts;
     mod value_set;
 }

@@ -1,9 +1,9 @@
 //! Conditions on texts that are tested on the codes of a symbol table.
 //!
-//! Long texts without a dictionary are codes of symbols (FSST), a table of which belongs to a row group. A
-//! list of texts, or a pattern of `LIKE` without `_`, becomes an automaton of bytes ([`TextSearch`]), once
-//! for a statement, and then one of codes ([`CodeSearch`]), once for each table; which reads no text
-//! ([`crate::block::automaton`]). The slow twin decompresses one text after the other.
+//! Texts without a dictionary, if they are not short, are codes of symbols (FSST), a table of which belongs
+//! to a row group. A list of texts, or a pattern of `LIKE` without `_`, becomes an automaton of bytes
+//! ([`TextSearch`]), once for a statement, and then one of codes ([`CodeSearch`]), once for each table; which
+//! reads no text ([`crate::block::automaton`]). The slow twin decompresses one text after the other.
 //!
 //! NULL satisfies none of these conditions, negated or not. Blocks in other encodings of strings have no
 //! codes, except for constant ones, whose value is tested.

@@ -1,32 +1,22 @@
 //! Code sets against the entry of one slot after the other.
 
-use crate::table::tests::rows::insert;
+use super::texts;
 use crate::{CodeSet, Compression, Condition, Datum, Table, TableOptions};
-use entasis_vector::{DataType, Dictionary, Field, StringView, Value};
+use entasis_vector::{DataType, Dictionary, StringView, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// 5000 rows of `distinct` strings. Some rows are NULL, and some blocks hold one string only.
+/// 5000 rows of `distinct` strings.
 fn rows(distinct: usize) -> Vec<Value> {
-    let text = |i: usize| Value::Text(format!("text {:05}", i * 7919 % distinct).into());
-    let row = |i: usize| match i {
-        1024..2048 => text(1),
-        2048..3072 => Value::Null,
-        i if i % 11 == 5 && i > 3072 => Value::Null,
-        i => text(i),
-    };
-    (0..5000).map(row).collect()
+    texts::rows(|i| format!("text {:05}", i * 7919 % distinct))
 }
 
 fn table(rows: &[Value], compression: Compression, keyed: bool) -> Arc<Table> {
-    let number = Field { nullable: false, ..Field::new("k", DataType::Int64) };
-    let options = if keyed { TableOptions::keyed(vec![0]) } else { TableOptions::default() };
-    let schema = vec![number, Field::new("a", DataType::Varchar)];
-    let table = Table::with_options("t", schema, TableOptions { compression, ..options });
-    let rows: Vec<Vec<Value>> =
-        rows.iter().enumerate().map(|(i, v)| vec![Value::Integer(i as i128), v.clone()]).collect();
-    insert(&table, &rows, false);
-    table
+    texts::table(
+        rows,
+        compression,
+        if keyed { TableOptions::keyed(vec![0]) } else { TableOptions::default() },
+    )
 }
 
 /// The set of the entries of which `holds` is true.

@@ -1,35 +1,21 @@
 //! Searches of codes of symbols against the text of one slot after the other.
 
-use crate::table::tests::rows::insert;
+use super::texts;
 use crate::{Compression, Condition, Datum, RowGroup, Table, TableOptions, TableSnapshot, TextSearch};
-use entasis_vector::{DataType, Field, Value};
+use entasis_vector::Value;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// 5000 texts. Some are NULL, and some blocks hold one text only, or none.
 fn rows() -> Vec<Value> {
     let words = ["packages", "special requests", "foxes", "theodolites", "ünusual", "requests"];
-    let text = |i: usize| {
+    texts::rows(|i| {
         let word = |at: usize| words[i * 7919 / (at + 1) % words.len()];
-        Value::Text(format!("{} {} {i} {}", word(0), word(3), word(11)).into())
-    };
-    let row = |i: usize| match i {
-        1024..2048 => text(1),
-        2048..3072 => Value::Null,
-        i if i % 11 == 5 && i > 3072 => Value::Null,
-        i => text(i),
-    };
-    (0..5000).map(row).collect()
+        format!("{} {} {i} {}", word(0), word(3), word(11))
+    })
 }
 
 fn table(rows: &[Value], compression: Compression) -> Arc<Table> {
-    let number = Field { nullable: false, ..Field::new("k", DataType::Int64) };
-    let schema = vec![number, Field::new("a", DataType::Varchar)];
-    let table = Table::with_options("t", schema, TableOptions { compression, ..TableOptions::default() });
-    let rows: Vec<Vec<Value>> =
-        rows.iter().enumerate().map(|(i, v)| vec![Value::Integer(i as i128), v.clone()]).collect();
-    insert(&table, &rows, false);
-    table
+    texts::table(rows, compression, TableOptions::default())
 }
 
 fn of(search: Option<TextSearch>) -> Arc<TextSearch> {
