@@ -2,9 +2,9 @@
 //! overload.
 //!
 //! 1. An expression that is bound has a [`Given`]: a settled type, or what was written (NULL, a text, a
-//! number, a parameter). A *literal* adopts the type that is wanted, a column of the same type does not.
+//!    number, a parameter). A *literal* adopts the type that is wanted, a column of the same type does not.
 //! 2. Where several expressions meet, [`common`] finds the type of all; for operators [`arithmetic`] finds
-//! the types of both operands and of the result, for functions [`choose`] finds the overload.
+//!    the types of both operands and of the result, for functions [`choose`] finds the overload.
 //! 3. The caller casts what is not of that type. [`implicit`] says at which cost a cast is made unasked.
 //!
 //! Where the references differ, types and results of functions are DuckDB's, integer division and errors at

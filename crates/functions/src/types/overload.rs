@@ -4,9 +4,9 @@
 //! 2. Of these, those whose arguments become what they take unasked ([`implicit`]).
 //! 3. Of these, those of the least sum of costs.
 //! 4. Of these, one after another, as long as there are several: those with the most arguments that are
-//! exactly what they take; those with the most preferred types (DOUBLE, VARCHAR, TIMESTAMPTZ, INTERVAL,
-//! BOOLEAN); those that take a VARCHAR where a text was written; those that take for what is open the type of
-//! what is known.
+//!    exactly what they take; those with the most preferred types (DOUBLE, VARCHAR, TIMESTAMPTZ, INTERVAL,
+//!    BOOLEAN); those that take a VARCHAR where a text was written; those that take for what is open the type
+//!    of what is known.
 //! 5. Several that are left are an error.
 
 use super::Given;
