@@ -21,8 +21,9 @@
 //! 4. *both*: what two passes leave, joined with filters.
 //!
 //! The time of reducing does not depend on the order and is in the times of 3 and 4. The optimizer's own
-//! order is added, with filters, and the time of finding it. Sides are chosen by costs, as always. All is run on one
-//! thread; times are the least of two rounds, on the processor. Joins are stopped after some seconds, which is then their time.
+//! order is added, with filters, and the time of finding it. Sides are chosen by costs, as always. All is run
+//! on one thread; times are the least of two rounds, on the processor. Joins are stopped after some seconds,
+//! which is then their time.
 
 mod random;
 mod ready;

@@ -1,6 +1,7 @@
-//! When to change to another layout: the work-function algorithm, for layouts that all cost the same to change
-//! to (a *uniform metrical task system*; Borodin, Linial, Saks, *An Optimal On-Line Algorithm for Metrical Task
-//! System*, JACM 39(4), 1992; used for layouts by OReO, Rabl et al.).
+//! When to change to another layout: the work-function algorithm, for layouts that all cost the same to
+//! change to (a *uniform metrical task system*; Borodin, Linial, Saks, *An Optimal On-Line Algorithm for
+//! Metrical Task System*, JACM 39(4), 1992; used for layouts by OReO, Rong et al.,
+//! ICDE 2024).
 //!
 //! Questions come one after the other, and each costs something under each of N layouts. To lay the data anew
 //! costs as much as some `price`. The **standing** of a layout is the least that somebody could have paid who
@@ -13,11 +14,11 @@
 //! ```
 //! and no rule without chance has a lesser factor for all sequences. With two layouts it is 3.
 //!
-//! *Rent or buy* (decision 34) differs in its memory: it leaves a layout once another one would have saved the
-//! price since the last change, and then forgets. With three layouts or more its cost has no bound: questions
-//! that are always dear under the present one drive it between two of them, while a third would have cost
-//! nothing. And the longer a layout has been the best one, the longer it stays when it no longer is, since what
-//! it has saved is not capped ([decision 61](../../../docs/decisions/0061-standings.md)).
+//! *Rent or buy* (decision 34) differs in its memory: it leaves a layout once another one would have saved
+//! the price since the last change, and then forgets. With three layouts or more its cost has no bound:
+//! questions that are always dear under the present one drive it between two of them, while a third would
+//! have cost nothing. And the longer a layout has been the best one, the longer it stays when it no longer
+//! is, since what it has saved is not capped ([decision 61](../../../docs/decisions/0061-standings.md)).
 //!
 //! Not done: chance, by which the factor would be about 2 ln N; prices that differ; layouts that come and go.
 
@@ -31,8 +32,8 @@ pub struct Standings {
 }
 
 impl Standings {
-    /// `count` layouts, of which the data has the one of index `present`; `price` is what a change costs, in the
-    /// unit of the questions' costs.
+    /// `count` layouts, of which the data has the one of index `present`; `price` is what a change costs, in
+    /// the unit of the questions' costs.
     ///
     /// # Panics
     /// If there is no such layout, or the price is not positive.
@@ -50,8 +51,8 @@ impl Standings {
         self.present
     }
 
-    /// Counts a question, or several together: what it costs under each layout. Returns the layout to change to.
-    /// Several together are judged as one, so a change may come later by what they cost.
+    /// Counts a question, or several together: what it costs under each layout. Returns the layout to change
+    /// to. Several together are judged as one, so a change may come later by what they cost.
     ///
     /// # Panics
     /// If there is not a cost for each layout.
@@ -207,8 +208,8 @@ mod tests {
         questions.collect()
     }
 
-    /// What both rules pay beside the best in hindsight, over lengths of favour and shares of it. Memory without end
-    /// is what rent or buy pays for. With `--nocapture` the figures of decision 61 are printed.
+    /// What both rules pay beside the best in hindsight, over lengths of favour and shares of it. Memory
+    /// without end is what rent or buy pays for. With `--nocapture` the figures of decision 61 are printed.
     #[test]
     fn workloads_that_drift() {
         println!(

@@ -8,8 +8,9 @@
 //! 3. What the candidate does not bound is found by a declared key or index that all of its columns are given
 //!    for, two look-ups a row, or by reading a column, whichever is less: of all rows, or in the present
 //!    order of the blocks that their zone maps do not rule out.
-//! 4. Along a curve through the two to four columns that the sample bounds most often, an act reads the blocks
-//!    that the box of its conditions meets ([`entasis_layout::cost::blocks_of_box`]), or finds one key.
+//! 4. Along a curve through the two to four columns that the sample bounds most often, an act reads the
+//!    blocks that the box of its conditions meets ([`entasis_layout::cost::blocks_of_box`]), or finds one
+//!    key.
 //! 5. Rows are also written to the index of each declared key that is not the candidate.
 //!
 //! Of a recorded workload only the present key is known: under another key its points and ranges are found by

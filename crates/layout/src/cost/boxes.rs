@@ -1,18 +1,18 @@
 //! How many blocks a box of values touches, if rows are in the order of a space-filling curve.
 //!
 //! Of B blocks along a curve through k columns, each is about a cube of the space of ranks, with sides of
-//! B^(-1/k). A side of a box that holds the share s of a column meets s · B^(1/k) + 1 of them, since it begins
-//! anywhere within one, and never more than there are:
+//! B^(-1/k). A side of a box that holds the share s of a column meets s · B^(1/k) + 1 of them, since it
+//! begins anywhere within one, and never more than there are:
 //!
 //! ```text
 //! blocks  =  B · Π min(1, s + B^(-1/k))
 //! ```
-//! As if columns were independent: if they are not, blocks lie where the rows are, and a box that is placed where
-//! the rows are meets about as many. Blocks along Hilbert's curve, and along Z-order when B is no power of 2^k,
-//! are several cubes of different sizes; tables in storage's tests touch within a third of this.
+//! As if columns were independent: if they are not, blocks lie where the rows are, and a box that is placed
+//! where the rows are meets about as many. Blocks along Hilbert's curve, and along Z-order when B is no power
+//! of 2^k, are several cubes of different sizes; tables in storage's tests touch within a third of this.
 
-/// Blocks touched, of `blocks` along a curve, by a box that holds `shares` of the rows by each of its columns;
-/// 1 for a column without bounds.
+/// Blocks touched, of `blocks` along a curve, by a box that holds `shares` of the rows by each of its
+/// columns; 1 for a column without bounds.
 pub fn blocks_of_box(blocks: f64, shares: &[f64]) -> f64 {
     let side = blocks.max(1.0).powf(-1.0 / shares.len().max(1) as f64);
     let met = shares.iter().map(|share| (share.clamp(0.0, 1.0) + side).min(1.0));

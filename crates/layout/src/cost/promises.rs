@@ -8,8 +8,9 @@
 //!
 //! In the paper an update pays for the partitions that its ripple crosses, so that a promise about updates
 //! bounds their number. Here an insert looks through its partition, and moves two rows on average in one of
-//! any width, so that both promises bound the width. A table declared with partitions of W slices has some of up to 2 W − 1, since a partition
-//! is cut in two when it has 2 W: that is what must keep the promise ([`Engine::declared_width`]).
+//! any width, so that both promises bound the width. A table declared with partitions of W slices has some of
+//! up to 2 W − 1, since a partition is cut in two when it has 2 W: that is what must keep the promise
+//! ([`Engine::declared_width`]).
 //!
 //! Not promised: the single insert that does the moving ([`Engine::insert_at_worst`]), waiting for locks and
 //! for the disk, and what a statement costs before it reaches storage.

@@ -28,8 +28,8 @@
 
 use super::moves::{MoveTerms, Moves, Stretch, moves};
 
-/// An insert that finds no ghost costs so many moves, or fewer: a partition of 2 W - 1 full slices is spread over
-/// 2 W, for half as many inserts.
+/// An insert that finds no ghost costs so many moves, or fewer: a partition of 2 W - 1 full slices is spread
+/// over 2 W, for half as many inserts.
 pub const MOVES: f64 = 2.0;
 /// The price of a row is raised by a factor of up to two to the power of this.
 const RAISES: f64 = 12.0;

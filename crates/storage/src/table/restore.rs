@@ -29,8 +29,8 @@ pub(crate) struct RestoredGroup {
 }
 
 impl Table {
-    /// A table of this shape of row groups, in their order, and the number of its next row. What is returned is
-    /// its first version and the round of checkpoints that ends with it: no writer changes a node of it in
+    /// A table of this shape of row groups, in their order, and the number of its next row. What is returned
+    /// is its first version and the round of checkpoints that ends with it: no writer changes a node of it in
     /// place.
     pub(crate) fn restored(
         object: ObjectId,

@@ -2,10 +2,10 @@
 //! fewer slices, small neighbours are joined, empty ones are dropped. Not before the end, because rows move.
 //!
 //! Mostly means half of the slots, or three quarters if many rows of the row group were deleted at once.
-//! Slices by which partitions were extended ([`super::room`]) do not count: they have memory for the rows that
-//! came, and not for all of their slots. If they did, half of the slots of a row group at rest would be theirs
-//! once each partition has got a row, and the next row that is deleted would have a hundred thousand rows laid
-//! anew. In the order of insertion, what is left is encoded with full effort.
+//! Slices by which partitions were extended ([`super::room`]) do not count: they have memory for the rows
+//! that came, and not for all of their slots. If they did, half of the slots of a row group at rest would be
+//! theirs once each partition has got a row, and the next row that is deleted would have a hundred thousand
+//! rows laid anew. In the order of insertion, what is left is encoded with full effort.
 
 use super::spread::deal;
 use super::{Writer, edit_group};
