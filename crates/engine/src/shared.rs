@@ -57,6 +57,14 @@ pub fn decorrelated(mut plan: Plan) -> Result<Plan> {
     Ok(plan)
 }
 
+/// The optimized plan, with the text of the plan after each rule that changed it.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_traced(plan: Plan, settings: &Settings) -> Result<(Plan, Vec<(&'static str, String)>)> {
+    optimizer::optimize_traced(decorrelated(plan)?, settings)
+}
+
 /// The plan as it is run, of rows that are a relation in another plan.
 ///
 /// # Errors

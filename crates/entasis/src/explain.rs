@@ -15,11 +15,11 @@ use crate::layouts::{self, Binding, Looked};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
+use entasis_engine::PlanNode;
 use entasis_engine::exec::{self, Collector, Profile, ProfileNode};
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Relation};
 use entasis_engine::shared;
-use entasis_engine::{PlanNode, optimizer};
 use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
 use serde_json::{Value as Json, json};
@@ -118,7 +118,7 @@ fn plan_of(statement: Statement, analyze: bool) -> Result<Plan> {
 /// The plan after each rule of the optimizer that changed it.
 fn rules(plan: Plan, context: &exec::QueryContext) -> Result<String> {
     let mut lines = format!("as written\n{plan}\n");
-    let (_, trace) = optimizer::optimize_traced(shared::decorrelated(plan)?, &context.settings)?;
+    let (_, trace) = shared::optimize_traced(plan, &context.settings)?;
     for (rule, plan) in trace {
         lines += &format!("after {rule}\n{plan}\n");
     }

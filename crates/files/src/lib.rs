@@ -272,7 +272,7 @@ pub(crate) mod test_files {
     use entasis_engine::exec::{QueryContext, Settings};
     use entasis_engine::relation::{Relation, ScanRequest};
     use entasis_vector::expr::Expr;
-    use entasis_vector::{Chunk, ColumnId, Result};
+    use entasis_vector::{Chunk, ColumnId, DataType, Result};
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -306,6 +306,16 @@ pub(crate) mod test_files {
         fn drop(&mut self) {
             std::fs::remove_dir_all(&self.0).ok();
         }
+    }
+
+    /// The types that tests name, as they are shown.
+    pub(crate) fn parse_type(name: &str) -> Result<DataType> {
+        use DataType as T;
+        let decimal = T::Decimal { precision: 12, scale: 2 };
+        let types = [T::UInt8, T::Int32, T::Int64, T::Float64, decimal, T::Varchar, T::Date, T::Timestamp];
+        let name = if name.eq_ignore_ascii_case("text") { "VARCHAR" } else { name };
+        let found = types.into_iter().find(|ty| ty.to_string().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| entasis_vector::Error::input(format!("there is no type '{name}'")))
     }
 
     /// A context for chunks of `chunk_rows` rows.

@@ -137,27 +137,17 @@ fn parse_columns(text: &str, parse: ParseType) -> Result<Vec<(String, DataType)>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The types of the tests.
-    fn types(name: &str) -> Result<DataType> {
-        Ok(match name {
-            "bigint" => DataType::Int64,
-            "text" => DataType::Varchar,
-            "DATE" => DataType::Date,
-            "DECIMAL(12,2)" => DataType::Decimal { precision: 12, scale: 2 },
-            other => return Err(Error::input(format!("there is no type '{other}'"))),
-        })
-    }
+    use crate::test_files::parse_type;
 
     #[test]
     fn columns_and_types_as_text() {
-        let columns = parse_columns("id: bigint, \"a b\" DECIMAL(12,2), {c} : text", types).unwrap();
+        let columns = parse_columns("id: bigint, \"a b\" DECIMAL(12,2), {c} : text", parse_type).unwrap();
         assert_eq!(columns[0], ("id".to_owned(), DataType::Int64));
         assert_eq!(columns[1], ("a b".to_owned(), DataType::Decimal { precision: 12, scale: 2 }));
-        assert_eq!(parse_columns("{'x': 'DATE'}", types).unwrap(), [("x".to_owned(), DataType::Date)]);
-        assert!(parse_columns("id", types).is_err());
-        assert!(parse_columns("id: NOTHING", types).unwrap_err().message().contains("NOTHING"));
-        assert!(parse_columns("id: DECIMAL(39,2)", types).is_err());
+        assert_eq!(parse_columns("{'x': 'DATE'}", parse_type).unwrap(), [("x".to_owned(), DataType::Date)]);
+        assert!(parse_columns("id", parse_type).is_err());
+        assert!(parse_columns("id: NOTHING", parse_type).unwrap_err().message().contains("NOTHING"));
+        assert!(parse_columns("id: DECIMAL(39,2)", parse_type).is_err());
     }
 
     #[test]

@@ -659,7 +659,7 @@ impl SourceWorker for CsvWorker {
 mod tests {
     use super::*;
     use crate::option_values::plain;
-    use crate::test_files::{Directory, read};
+    use crate::test_files::{Directory, parse_type, read};
     use crate::{Format, Options, read_function};
     use entasis_vector::{DataType, ErrorKind, Value};
 
@@ -678,7 +678,7 @@ mod tests {
             &crate::Host {
                 cancel: &CancelFlag::default(),
                 zone: entasis_functions::TimeZone::UTC,
-                parse_type: |name| Err(Error::input(format!("there is no type '{name}'"))),
+                parse_type,
             },
         )
     }
