@@ -311,8 +311,14 @@ pub(crate) mod test_files {
     /// The types that tests name, as they are shown.
     pub(crate) fn parse_type(name: &str) -> Result<DataType> {
         use DataType as T;
-        let decimal = T::Decimal { precision: 12, scale: 2 };
-        let types = [T::UInt8, T::Int32, T::Int64, T::Float64, decimal, T::Varchar, T::Date, T::Timestamp];
+        let digits = name.strip_prefix("DECIMAL(").and_then(|rest| rest.strip_suffix(')')?.split_once(','));
+        if let Some((precision, scale)) = digits
+            && let (Ok(precision), Ok(scale)) = (precision.parse(), scale.trim().parse())
+            && precision <= 38
+        {
+            return Ok(T::Decimal { precision, scale });
+        }
+        let types = [T::UInt8, T::Int32, T::Int64, T::Float64, T::Varchar, T::Date, T::Timestamp];
         let name = if name.eq_ignore_ascii_case("text") { "VARCHAR" } else { name };
         let found = types.into_iter().find(|ty| ty.to_string().eq_ignore_ascii_case(name));
         found.ok_or_else(|| entasis_vector::Error::input(format!("there is no type '{name}'")))

@@ -162,7 +162,8 @@ fn rows_are_returned() {
 #[test]
 fn conflicts_are_found_by_key() {
     let kinds = |plan: &Plan| {
-        let joins = nodes(plan).into_iter().filter_map(|node| match node {
+        let plan = decorrelated(plan.clone()).unwrap();
+        let joins = nodes(&plan).into_iter().filter_map(|node| match node {
             Node::Join(join) => Some((join.kind, join.on.len())),
             _ => None,
         });

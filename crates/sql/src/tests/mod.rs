@@ -231,8 +231,8 @@ fn refused(sql: &str) -> Error {
     }
 }
 
-/// Checks that, decorrelated, every expression reads only columns of its inputs, with the right types; that comparisons
-/// compare equal types; and that no column is produced twice.
+/// Checks that, decorrelated, every expression reads only columns of its inputs, with the right types; that
+/// comparisons compare equal types; and that no column is produced twice.
 fn check(plan: &Plan, sql: &str) {
     let plan = &decorrelated(plan.clone()).unwrap();
     let mut made = HashSet::new();
