@@ -43,11 +43,11 @@ fn a_page_says_what_a_sample_asks() {
     assert_eq!(line(&page, "table"), "table t: 20,000 rows");
     assert_eq!(line(&page, "layout "), "layout equi_ghost by (k); chosen by 'auto', by its primary key");
     assert_eq!(line(&page, "workload"), "workload a sample of 13 statements: 7 operations");
-    assert!(line(&page, "point query").starts_with("point query 2 265 ns"), "{page:#?}");
+    assert!(line(&page, "point query").starts_with("point query 2 210 ns"), "{page:#?}");
     assert!(line(&page, "range").starts_with("range 1 "), "{page:#?}");
-    assert!(line(&page, "insert").starts_with("insert 2 420 ns"), "{page:#?}");
-    assert!(line(&page, "delete").starts_with("delete 1 185 ns"), "{page:#?}");
-    assert!(line(&page, "update of the key").starts_with("update of the key 1 779 ns"), "{page:#?}");
+    assert!(line(&page, "insert").starts_with("insert 2 364 ns"), "{page:#?}");
+    assert!(line(&page, "delete").starts_with("delete 1 168 ns"), "{page:#?}");
+    assert!(line(&page, "update of the key").starts_with("update of the key 1 585 ns"), "{page:#?}");
     let all = page.join("\n");
     for why in
         ["it has parameters", "neither a query", "does not name", "new key does not", "there is no column"]
@@ -115,15 +115,15 @@ fn promises_are_kept_or_said_to_be_impossible() {
     let page = lines(&connection, "EXPLAIN LAYOUT t");
     assert!(line(&page, "read_sla").starts_with("read_sla 20 us: to be met, "), "{page:#?}");
     let rows =
-        connection.execute("ALTER TABLE t SET (read_sla = '280ns', update_sla = '1.5us')").expect("an ALTER");
+        connection.execute("ALTER TABLE t SET (read_sla = '220ns', update_sla = '1.5us')").expect("an ALTER");
     assert_eq!(rows.note(), None);
     let page = lines(&connection, "EXPLAIN LAYOUT t");
-    assert!(line(&page, "read_sla").starts_with("read_sla 280 ns: to be met, 265 ns"), "{page:#?}");
-    assert!(line(&page, "update_sla").starts_with("update_sla 1.5 us: to be met, 420 ns"), "{page:#?}");
+    assert!(line(&page, "read_sla").starts_with("read_sla 220 ns: to be met, 210 ns"), "{page:#?}");
+    assert!(line(&page, "update_sla").starts_with("update_sla 1.5 us: to be met, 364 ns"), "{page:#?}");
     let rows = connection.execute("ALTER TABLE t SET (read_sla = '10ns')").expect("an ALTER");
-    assert!(rows.note().is_some_and(|note| note.contains("a point query takes 265 ns in any layout")));
+    assert!(rows.note().is_some_and(|note| note.contains("a point query takes 210 ns in any layout")));
     let page = lines(&connection, "EXPLAIN LAYOUT t");
-    assert!(line(&page, "read_sla").contains("no layout takes less than 265 ns"), "{page:#?}");
+    assert!(line(&page, "read_sla").contains("no layout takes less than 210 ns"), "{page:#?}");
     connection.execute("ALTER TABLE t SET (read_sla = none, update_sla = none)").expect("an ALTER");
     let page = lines(&connection, "EXPLAIN LAYOUT t");
     assert!(!page.iter().any(|line| line.contains("_sla")), "{page:#?}");

@@ -138,18 +138,18 @@ impl Engine {
         let slice = |bits: f64| bits.max(0.0) / BYTE * SLICE * machine.byte;
         let columns = table.columns as f64;
         // A row for blocks that have rested is written into packed codes, which are farther apart.
-        let settled = 40.0 * columns * (RESTS * table.ghosts).clamp(0.0, 1.0);
+        let settled = 7.0 * columns * (RESTS * table.ghosts).clamp(0.0, 1.0);
         Engine {
-            lookup: 150.0 * scale,
-            read: 115.0 * scale,
-            compare: 33.0 * scale,
+            lookup: 135.0 * scale,
+            read: 75.0 * scale,
+            compare: 23.0 * scale,
             range: 300.0 * scale,
             filter: 45.0 * scale + slice(table.key_bits + table.read_bits),
             scan: 85.0 * scale + slice(table.read_bits),
             pass: 5.0 * scale,
-            delete: 35.0 * scale,
-            write: (45.0 + 45.0 * columns + settled) * scale,
-            arrive: 148.0 * columns * scale,
+            delete: 33.0 * scale,
+            write: (45.0 + 34.0 * columns + settled) * scale,
+            arrive: 94.0 * columns * scale,
             move_row: 40.0 * scale,
             row_bytes: table.row_bytes,
             partition_bytes: 24.0,

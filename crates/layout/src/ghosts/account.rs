@@ -15,8 +15,8 @@
 //! ```text
 //! online ≤ n (base + room) + n room,   best ≥ n base,   online / best ≤ 1 + 2 room / base          (2)
 //! ```
-//! which is 1.158 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 1 µs for the
-//! look-up and the write. If there are two point queries for each insert, it is less than 1.11. As in every
+//! which is 1.209 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 768 ns for
+//! the look-up and the write. If there are two point queries for each insert, it is less than 1.14. As in every
 //! problem of rent or buy, what has been paid as rent is at most the price by the time when one buys; a guess
 //! of the future, however wrong, cannot cost more than that.
 //!
@@ -184,7 +184,7 @@ mod tests {
 
         fn assert_bounds(&self) {
             assert!(self.moved as f64 <= MOVES * self.inserts as f64, "{} {}", self.moved, self.inserts);
-            assert!(self.by_the_best() <= 1.158, "{}", self.by_the_best());
+            assert!(self.by_the_best() <= 1.209, "{}", self.by_the_best());
         }
     }
 
