@@ -16,9 +16,9 @@
 //! online ≤ n (base + room) + n room,   best ≥ n base,   online / best ≤ 1 + 2 room / base          (2)
 //! ```
 //! which is 1.209 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 768 ns for
-//! the look-up and the write. If there are two point queries for each insert, it is less than 1.14. As in every
-//! problem of rent or buy, what has been paid as rent is at most the price by the time when one buys; a guess
-//! of the future, however wrong, cannot cost more than that.
+//! the look-up and the write. If there are two point queries for each insert, it is less than 1.14. As in
+//! every problem of rent or buy, what has been paid as rent is at most the price by the time when one buys; a
+//! guess of the future, however wrong, cannot cost more than that.
 //!
 //! **Not bounded**: moves that the budget of ghosts demands. Memory that somebody wants back has a price of
 //! its own. They are not charged, and each of them leaves fewer slices behind.
