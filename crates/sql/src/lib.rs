@@ -12,7 +12,8 @@
 //!    the forms that the parser does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
 //! 2. [`bind`] rewrites the syntax tree where our semantics differ from DataFusion's (`rewrite`), binds names
 //!    against a [`Catalog`] and coerces types (`binding`), and lowers the result to the engine's plan
-//!    (`lower`), where subqueries become joins; finally the session's time zone is applied.
+//!    (`lower`), where subqueries become joins, dependent ones if they read columns of the rows around them;
+//!    finally the session's time zone is applied.
 //!
 //! # Layers
 //! A module uses only those in layers below its own; the head of each folder shows its own layers.

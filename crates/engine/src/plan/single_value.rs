@@ -138,4 +138,23 @@ mod tests {
         two.update(&[vector(&rows[1..])], &[0], 1, 1).unwrap();
         assert!(one.merge(two, &[0], 1).is_err());
     }
+
+    #[test]
+    fn the_first_row_counts_even_if_it_is_null() {
+        let first = || FirstValue { ty: DataType::Int64 }.state().unwrap();
+        assert_eq!(finished(first()), Value::Null);
+        for (rows, expected) in [
+            ([Value::Integer(7), Value::Integer(8)], Value::Integer(7)),
+            ([Value::Null, Value::Integer(8)], Value::Null),
+        ] {
+            let mut whole = first();
+            whole.update(&[vector(&rows)], &[0, 0], 2, 1).unwrap();
+            assert_eq!(finished(whole), expected);
+            let [mut before, mut after] = [first(), first()];
+            before.update(&[vector(&rows[..1])], &[0], 1, 1).unwrap();
+            after.update(&[vector(&rows[1..])], &[0], 1, 1).unwrap();
+            before.merge(after, &[0], 1).unwrap();
+            assert_eq!(finished(before), expected);
+        }
+    }
 }
