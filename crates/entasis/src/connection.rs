@@ -318,7 +318,8 @@ impl Connection {
         if let Some(preparing) = parsed.preparing() {
             return self.prepare_or_execute(preparing, parameters);
         }
-        let control = prepared.map_or_else(|| parsed.transaction_control(), |known| known.control.clone());
+        let control =
+            prepared.map_or_else(|| entasis_sql::transaction_control(parsed), |known| known.control.clone());
         self.settled(parsed, &|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = self.run_in(&mut open, parsed, prepared, control.clone(), parameters);

@@ -170,7 +170,7 @@ impl Remembered {
 impl Prepared {
     pub(crate) fn new(parsed: Parsed) -> Prepared {
         Prepared {
-            control: parsed.transaction_control(),
+            control: entasis_sql::transaction_control(&parsed),
             keyed: parsed.keyed(),
             parsed,
             program: Mutex::default(),

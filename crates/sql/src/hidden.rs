@@ -8,9 +8,7 @@
 //! are defined in the modules that use them.
 
 use entasis_engine::plan::SetKind;
-
-/// Begins and ends a hidden part. Users cannot write it.
-pub(crate) const MARK: char = '\u{1}';
+pub(crate) use entasis_syntax::disguise::*;
 
 /// A hidden part.
 pub(crate) fn hidden(number: u64) -> String {
@@ -29,27 +27,6 @@ pub(crate) fn visible(name: &str) -> String {
 const UNNESTED: &str = "__unnest_placeholder(";
 /// What it puts around the name of a column of an enclosing query.
 const OUTER: &str = "outer_ref(";
-
-// ---- through the parser -----------------------------------------------------------------------------------
-
-/// The table function that stands for a `DESCRIBE` in `FROM`.
-pub(crate) const DESCRIBE: &str = "\u{1}describe";
-/// The column of a `MERGE` that stands for `DO NOTHING`.
-pub(crate) const NOTHING: &str = "\u{1}nothing";
-/// The column of an `INSERT` that stands for `BY NAME`.
-pub(crate) const BY_NAME: &str = "\u{1}by name";
-/// The type of a column that has none: those of `CREATE TABLE t (a, b) AS query`.
-pub(crate) const NO_TYPE: &str = "\u{1}no type";
-/// The function that represents `USING SAMPLE`.
-pub(crate) const SAMPLE: &str = "\u{1}sample";
-/// The query of a `WITH` that stands for `MATERIALIZED` within the one that is.
-pub(crate) const MATERIALIZED: &str = "\u{1}materialized";
-/// The query of a `WITH` that stands for `NOT MATERIALIZED` within the one that is not.
-pub(crate) const NOT_MATERIALIZED: &str = "\u{1}not materialized";
-/// Begins the name of a window with an exclusion: then the kind of exclusion, a mark, and the original name.
-pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
-/// Separates the columns of a query of a `WITH` from those of its key.
-pub(crate) const KEY: &str = "\u{1}key";
 
 /// The schema of relations that the host program has registered.
 pub(crate) const REGISTERED: &str = "\u{1}registered";

@@ -21,7 +21,7 @@
 //! ```text
 //! statements             what each kind of statement becomes
 //! rewrite  lower         trees for the binder; the binder's plans to the engine's
-//! binding  clauses       what DataFusion's binder requests, and types; unsupported clauses
+//! binding                what DataFusion's binder requests, and types
 //! functions              the function library as the binder sees it
 //! environment            what a statement is bound against: catalog, parameters
 //! syntax  error          text to trees, and their parts; DataFusion's errors in our words
@@ -36,36 +36,34 @@
 //! [`entasis_engine::relation::Relation`]s that the catalog returns.
 
 mod binding;
-mod clauses;
-mod environment;
 mod error;
 mod functions;
 mod hidden;
 mod lower;
 mod rewrite;
 mod statements;
-mod syntax;
 #[cfg(test)]
 mod tests;
 
-pub use environment::{Catalog, Sequence};
-pub use statements::{
-    Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
-    Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,
-};
-pub use syntax::commands::quoted;
-pub use syntax::complete::is_complete;
-pub use syntax::keyed::{
+pub use entasis_binder::environment::{Catalog, Sequence};
+pub use entasis_syntax::commands::quoted;
+pub use entasis_syntax::complete::is_complete;
+pub use entasis_syntax::keyed::{
     Assigned, Insertable, Keyed, KeyedAction, Keys, OnConflict, Scalar, Several, constant,
 };
-pub use syntax::object_name::WrittenName;
-pub use syntax::parse::parse;
-pub use syntax::parsed::{Command, Parsed, Preparing};
-pub use syntax::placeholders::check_arguments;
-pub use syntax::stored::{Mentioned, called_sequences, mentioned_columns};
-pub use syntax::targets::{Subject, What};
-pub use syntax::types::parse_type;
-pub use syntax::{is_on_deep_stack, on_deep_stack};
+pub use entasis_syntax::object_name::WrittenName;
+pub use entasis_syntax::parse::parse;
+pub use entasis_syntax::parsed::{Command, Parsed, Preparing};
+pub use entasis_syntax::placeholders::check_arguments;
+pub use entasis_syntax::stored::{Mentioned, called_sequences, mentioned_columns};
+pub use entasis_syntax::targets::{Subject, What};
+pub use entasis_syntax::types::parse_type;
+pub use entasis_syntax::{is_on_deep_stack, on_deep_stack};
+pub use statements::{
+    Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
+    Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, follow, transaction_control,
+    view_of,
+};
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {
@@ -74,7 +72,8 @@ pub fn functions() -> Vec<String> {
 
 /// The keywords of the language, in upper case and sorted, for completion.
 pub fn keywords() -> Vec<String> {
-    let mut words: Vec<String> = syntax::keywords::KEYWORDS.iter().map(|word| word.to_string()).collect();
+    let mut words: Vec<String> =
+        entasis_syntax::keywords::KEYWORDS.iter().map(|word| word.to_string()).collect();
     words.sort();
     words
 }

@@ -14,9 +14,9 @@ use datafusion_common::{Column, DFSchema, Result as DfResult, ScalarValue, Table
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr};
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
-use datafusion_sql::sqlparser::ast::BinaryOperator;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{Error, statement};
+use sqlparser::ast::BinaryOperator;
 
 /// The name of `IS DISTINCT FROM` as an operator of the binder.
 pub(crate) const IS_DISTINCT: &str = "IS DISTINCT FROM";

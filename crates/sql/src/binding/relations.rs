@@ -10,8 +10,8 @@ use datafusion_common::{DFSchema, Result as DfResult, TableReference};
 use datafusion_expr::expr::GroupingSet;
 use datafusion_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion_expr::{Expr, LogicalPlanBuilder};
-use datafusion_sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor};
 use entasis_vector::Error;
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor};
 use std::ops::ControlFlow;
 
 /// Prefix of a table name that is a path.

@@ -1,11 +1,11 @@
-//! The types that DataFusion's binder requests: ours by their SQL names ([`crate::syntax::types`]).
+//! The types that DataFusion's binder requests: ours by their SQL names ([`entasis_syntax::types`]).
 
 use crate::error::external;
-use crate::syntax::types::sql_type;
 use arrow_schema::{Field, FieldRef};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::planner::TypePlanner;
-use datafusion_sql::sqlparser::ast::DataType;
+use entasis_syntax::types::sql_type;
+use sqlparser::ast::DataType;
 use std::sync::Arc;
 
 /// Our types for SQL's names; DataFusion's defaults differ (nanoseconds, views, `DECIMAL(38, 10)`).

@@ -3,10 +3,10 @@
 //! A function of DataFusion's library is available if the catalog has an entry for it.
 
 use super::{aggregates, average, catalog, native, sum, time, unifying};
-use crate::syntax::sequence_call;
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use entasis_functions::catalog::{self as entries, definition};
 use entasis_functions::windows;
+use entasis_syntax::sequence_call;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 

@@ -5,14 +5,14 @@
 //! function that refers to the sequence. It is volatile: the engine computes it again for every row, and
 //! never moves it.
 
-use crate::environment::{Catalog, Sequence};
 use crate::error::external;
 use crate::hidden::MARK;
-use crate::syntax::sequence_call::Kind;
 use arrow_array::Int64Array;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use entasis_binder::environment::{Catalog, Sequence};
+use entasis_syntax::sequence_call::Kind;
 use entasis_vector::Error;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

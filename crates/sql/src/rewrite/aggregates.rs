@@ -27,16 +27,16 @@ use super::using::Joins;
 use super::{conditions, each_arm, orders};
 use crate::binding::context::Context;
 use crate::functions::outer_aggregate;
-use crate::syntax::build::call;
-use crate::syntax::place::{locate_ident, span_position};
-use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::build::call;
+use entasis_syntax::place::{locate_ident, span_position};
+use entasis_syntax::walk::{Walk, WalkMut};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
     OrderBy, Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value,
     VisitMut, Visitor, VisitorMut,
 };
-use entasis_vector::error::sqlstate;
-use entasis_vector::{Error, Result};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

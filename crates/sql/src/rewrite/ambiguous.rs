@@ -20,13 +20,13 @@ use super::order_by::is_aggregate;
 use super::using::Joins;
 use crate::binding::context::Context;
 use crate::error::ambiguous_name;
-use crate::syntax::place::locate_ident;
-use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::place::locate_ident;
+use entasis_syntax::walk::{Walk, WalkMut};
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
-use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 

@@ -7,7 +7,7 @@
 //! ```
 //! The parser knows only the last form, the binder none, so such a join passes through both in disguise:
 //!
-//! 1. *Tokens* ([`crate::syntax::asof`]). `ASOF` becomes `GLOBAL`.
+//! 1. *Tokens* ([`entasis_syntax::asof`]). `ASOF` becomes `GLOBAL`.
 //! 2. *Syntax tree*, here. The join becomes an inner or left join; its inequality becomes the argument of a
 //!    function that no user can write ([`NEAREST`]). `USING` gets its conditions where those of all joins are
 //!    made ([`super::using`]).
@@ -18,14 +18,14 @@
 //! inequality or several are refused.
 
 use crate::hidden::NEAREST;
-use crate::syntax::build::call;
-use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::build::call;
+use entasis_syntax::walk::{Walk, WalkMut};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Select, Statement, TableFactor,
     TableWithJoins, Value, Visitor, VisitorMut,
 };
-use entasis_vector::error::sqlstate;
-use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
 /// Turns the as-of joins of a statement into inner and left joins. Those with `USING` stay marked until they

@@ -9,13 +9,13 @@
 use super::outer_names::for_each_factor;
 use super::using::qualifier;
 use crate::error::ambiguous_name;
-use crate::syntax::place::locate_ident;
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::place::locate_ident;
+use entasis_syntax::walk::Walk;
+use entasis_vector::Result;
+use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Ident, Query, Select, SelectItem, TableWithJoins,
     UnaryOperator, Value, Visitor,
 };
-use entasis_vector::Result;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 

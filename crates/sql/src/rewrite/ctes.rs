@@ -21,16 +21,16 @@ use crate::binding::context::Context;
 use crate::functions::Library;
 use crate::functions::zone::apply_to_plan;
 use crate::hidden::{MATERIALIZED, NOT_MATERIALIZED, all_of, hidden, number_in, numbered, visible};
-use crate::syntax::parse::parse_query;
-use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_sql::sqlparser::ast::{
-    Cte, CteAsMaterialized, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr,
-    SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
-};
 use entasis_engine::plan::{Node, Plan};
 use entasis_engine::relation::Relation;
 use entasis_engine::shared::Shared;
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::walk::{Walk, WalkMut};
 use entasis_vector::{Error, Result};
+use sqlparser::ast::{
+    Cte, CteAsMaterialized, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr,
+    SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
+};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `count_if(a = 1)`: the parser takes the argument for one that is called `a`. Functions in expressions have
 //! no arguments by name, so it is an equality.
 
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::walk::WalkMut;
+use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Statement,
     VisitorMut,
 };

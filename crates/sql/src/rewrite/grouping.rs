@@ -9,13 +9,13 @@
 //! is not grouped, with one bit for each, from which `grouping(…)` is computed.
 
 use crate::hidden::SETS;
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
     GroupByExpr, GroupByWithModifier, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select,
     SelectItem, SetExpr, Value, VisitorMut,
 };
-use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
 /// The most sets in one query.

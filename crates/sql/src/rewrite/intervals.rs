@@ -6,10 +6,10 @@
 //!   part.
 //! * `x AT TIME ZONE zone` is `timezone(zone, x)`.
 
-use crate::syntax::build::{as_type, call};
-use datafusion_sql::sqlparser::ast::{BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator, Value};
+use entasis_syntax::build::{as_type, call};
 use entasis_vector::expr::interval_text::{IntervalUnit, parse_qualified};
 use entasis_vector::{DataType, Error, Result, Value as Constant};
+use sqlparser::ast::{BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator, Value};
 
 /// Rewrites an expression, if it is one of these.
 ///

@@ -12,8 +12,8 @@
 //! whose first result is a literal gets another branch before it that is never taken, so that the binder sees
 //! the type of the others first.
 
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::walk::WalkMut;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Query, SelectItem, SetExpr, UnaryOperator, Value, VisitMut, VisitorMut,
 };

@@ -67,9 +67,9 @@ mod windows;
 
 use self::rewriter::Rewriter;
 use crate::binding::context::{Context, ResultNames};
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr, Statement};
+use entasis_syntax::walk::WalkMut;
 use entasis_vector::Result;
+use sqlparser::ast::{Query, Select, SelectItem, SetExpr, Statement};
 use std::ops::ControlFlow;
 
 /// Rewrites a query for the binder.

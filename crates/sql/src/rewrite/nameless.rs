@@ -5,8 +5,8 @@
 //! name that no user can write.
 
 use crate::hidden::MARK;
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{Ident, Statement, TableAlias, TableFactor, VisitorMut};
+use entasis_syntax::walk::WalkMut;
+use sqlparser::ast::{Ident, Statement, TableAlias, TableFactor, VisitorMut};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 

@@ -1,9 +1,9 @@
 //! Lists and structs in expressions as calls of functions: the binder gives its own kinds of literals and
 //! accesses neither parameters nor columns of enclosing queries.
 
-use crate::syntax::build::{call, null, number};
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::build::{call, null, number};
+use entasis_syntax::walk::WalkMut;
+use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Statement, Subscript,
     UnaryOperator, Value, VisitorMut,
 };

@@ -3,9 +3,9 @@
 use super::ties::meant;
 use crate::functions::Library;
 use crate::hidden::{MARK, hidden};
-use crate::syntax::parse::parse_query;
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::walk::Walk;
+use sqlparser::ast::{
     Distinct, Expr, Function, Ident, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
     TableFactor, Value, Visitor,
 };

@@ -8,13 +8,13 @@
 //! ```
 //! The third argument in the first example says that the order is descending.
 
-use datafusion_sql::sqlparser::ast::Expr;
-use datafusion_sql::sqlparser::ast::{
+use entasis_functions::aggregates::OF_ORDER;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::Expr;
+use sqlparser::ast::{
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
     OrderByExpr, Value,
 };
-use entasis_functions::aggregates::OF_ORDER;
-use entasis_vector::{Error, Result};
 
 /// Rewrites a call of the function `name`.
 ///

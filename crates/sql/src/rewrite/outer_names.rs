@@ -9,9 +9,9 @@
 use super::using::qualifier;
 use crate::binding::context::Context;
 use crate::hidden::hidden;
-use crate::syntax::object_name::table_name;
-use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::object_name::table_name;
+use entasis_syntax::walk::{Walk, WalkMut};
+use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Statement, TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut,
 };

@@ -7,9 +7,9 @@
 //! QUALIFY id <= 1    ⇒    QUALIFY (id <= 1) AND (sum(x) OVER () IS NULL OR TRUE)
 //! ```
 
-use crate::syntax::build::{and, is_null, or};
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{Expr, Query, SetExpr, Value, Visitor};
+use entasis_syntax::build::{and, is_null, or};
+use entasis_syntax::walk::Walk;
+use sqlparser::ast::{Expr, Query, SetExpr, Value, Visitor};
 use std::ops::ControlFlow;
 
 /// Adds a window function to a `QUALIFY` without one.

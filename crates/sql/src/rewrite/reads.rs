@@ -1,7 +1,7 @@
 //! Counts how often a statement reads a query of a `WITH`.
 
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{ObjectName, ObjectNamePart, Visit, Visitor};
+use entasis_syntax::walk::Walk;
+use sqlparser::ast::{ObjectName, ObjectNamePart, Visit, Visitor};
 use std::ops::ControlFlow;
 
 /// The schema by which the recursive term of a recursion with a key reads all of its rows so far

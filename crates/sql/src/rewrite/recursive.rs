@@ -5,9 +5,9 @@
 //! those that do are refused.
 
 use super::reads::reads;
-use crate::syntax::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{Cte, SetExpr, SetOperator, With};
+use entasis_syntax::parse::parse_query;
 use entasis_vector::{Error, Result};
+use sqlparser::ast::{Cte, SetExpr, SetOperator, With};
 
 /// Whether a query of a `WITH RECURSIVE` reads itself.
 pub(super) fn reads_itself(cte: &Cte) -> bool {

@@ -9,24 +9,24 @@ use super::{
 };
 use crate::binding::context::{Context, ResultNames};
 use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
-use crate::clauses;
 use crate::functions::{Library, outer_aggregate, sequence, window_call};
 use crate::hidden::{EXACT, NEAREST, SETS, hidden, set_marker};
-use crate::syntax::build::{as_type, call};
-use crate::syntax::parse::parse_query;
-use crate::syntax::place::span_position;
-use crate::syntax::sequence_call;
-use datafusion_sql::sqlparser::ast::{
+use entasis_engine::plan::SetKind;
+use entasis_functions::windows::is_window_function;
+use entasis_syntax::build::{as_type, call};
+use entasis_syntax::clauses;
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::place::span_position;
+use entasis_syntax::sequence_call;
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, Distinct, DuplicateTreatment, ExcludeSelectItem, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
     ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias,
     TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
-use entasis_engine::plan::SetKind;
-use entasis_functions::windows::is_window_function;
-use entasis_vector::error::sqlstate;
-use entasis_vector::{Error, Result};
+use sqlparser::tokenizer::Span;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -61,7 +61,7 @@ impl VisitorMut for Rewriter<'_> {
         flow(ties::apply(query))?;
         // FETCH FIRST n ROWS ONLY is LIMIT n.
         if let Some(fetch) = query.fetch.take() {
-            use datafusion_sql::sqlparser::ast::LimitClause;
+            use sqlparser::ast::LimitClause;
             if fetch.percent {
                 return ControlFlow::Break(Error::not_supported("FETCH FIRST … PERCENT"));
             }
@@ -306,7 +306,7 @@ impl<'a> Rewriter<'a> {
                 },
             );
         }
-        flow(clauses::function(function))
+        flow(clauses::function(function, |name| Library::get().aggregate(name).is_some()))
     }
 
     fn set_expr(&mut self, body: &mut SetExpr) -> ControlFlow<Error> {

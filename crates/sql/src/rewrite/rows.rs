@@ -17,13 +17,13 @@
 //! comparisons replace `=`, and `row op ALL (query)` is the negation of `ANY` with the opposite comparison.
 
 use crate::hidden::MARK;
-use crate::syntax::parse::parse_query;
-use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::parse::parse_query;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
     SelectItem, SetExpr, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
 };
-use entasis_vector::{Error, Result};
 
 /// Rewrites a comparison of rows that is itself a condition.
 pub(super) fn condition(expr: &mut Expr) -> Result<()> {

@@ -12,21 +12,21 @@
 //! the same as long as the rows are.
 //!
 //! The token pass converts DuckDB's forms to the parser's, and `USING SAMPLE` to a last result of its
-//! `SELECT` ([`crate::syntax::sample`]), which is removed here. It samples the rows of `FROM`, before
+//! `SELECT` ([`entasis_syntax::sample`]), which is removed here. It samples the rows of `FROM`, before
 //! `WHERE`. Not supported: a number of rows, or `REPEATABLE`, for several tables.
 
 use super::using::qualifier;
 use crate::hidden::{MARK, SAMPLE};
-use crate::syntax::parse::parse_query;
-use crate::syntax::place::span_position;
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::place::span_position;
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, Select,
     SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample, TableSampleKind,
     TableSampleModifier, TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit,
     TableWithJoins, Value, ValueWithSpan, VisitorMut,
 };
-use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
 /// True for the result that represents `USING SAMPLE`.

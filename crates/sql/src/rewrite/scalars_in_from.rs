@@ -4,8 +4,8 @@
 //! The column keeps the function's name where the query calls it that (`FROM range(3) r WHERE r.range > 1`).
 
 use super::unnests::UNNEST;
-use crate::syntax::walk::{Walk, WalkMut};
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::walk::{Walk, WalkMut};
+use sqlparser::ast::{
     Expr, ObjectName, Query, Statement, TableAliasColumnDef, TableFactor, TableFunctionArgs, Visitor,
     VisitorMut,
 };

@@ -8,12 +8,12 @@
 //! Names and numbers of results in the order's keys are replaced by the results. Not supported: set
 //! operations, `DISTINCT`, `ORDER BY ALL`, and a share of the rows (`PERCENT`).
 
-use crate::syntax::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::parse::parse_query;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Value,
     WindowType,
 };
-use entasis_vector::{Error, Result};
 
 /// Rewrites a query with `WITH TIES`.
 ///

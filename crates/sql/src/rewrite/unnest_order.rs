@@ -11,13 +11,13 @@
 
 use super::unnests::UNNEST;
 use crate::hidden::MARK;
-use crate::syntax::parse::parse_query;
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::walk::Walk;
+use entasis_vector::Result;
+use sqlparser::ast::{
     Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visitor,
     visit_expressions,
 };
-use entasis_vector::Result;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
 //! `FROM unnest(list, …)`: the same as `LATERAL (SELECT unnest(list), …)`, whose columns are called unnest.
 
-use crate::syntax::build::{call, named, select_from, table_alias};
-use datafusion_sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, Ident, TableFactor};
+use entasis_syntax::build::{call, named, select_from, table_alias};
 use entasis_vector::{Error, Result};
+use sqlparser::ast::{FunctionArg, FunctionArgExpr, Ident, TableFactor};
 
 /// The name of the function, and of its columns in FROM.
 pub(crate) const UNNEST: &str = "unnest";

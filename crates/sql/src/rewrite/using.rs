@@ -21,16 +21,16 @@ use super::{asof, scalars_in_from};
 use crate::binding::context::Context;
 use crate::binding::relations::stem;
 use crate::hidden::query_of_all;
-use crate::syntax::build::call;
-use crate::syntax::object_name::table_name;
-use crate::syntax::parse::parse_query;
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::build::call;
+use entasis_syntax::object_name::table_name;
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy,
     OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias,
     TableFactor, TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
 };
-use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -687,7 +687,7 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
         options.opt_replace.iter().flat_map(|replace| &replace.items).map(|item| &item.column_name);
     if let Some(missing) = replaced.find(|name| !columns.iter().any(|column| column.name == lower(name))) {
         let error = Error::input(format!("REPLACE: there is no column {}", missing.value));
-        return Err(crate::syntax::place::locate_ident(error, missing));
+        return Err(entasis_syntax::place::locate_ident(error, missing));
     }
     if options.opt_ilike.is_some() || options.opt_rename.is_some() {
         return Err(Error::not_supported("ILIKE and RENAME after *"));

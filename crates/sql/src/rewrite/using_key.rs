@@ -2,7 +2,7 @@
 //!
 //! Neither the parser nor the binder knows the clause, so it passes through both in disguise:
 //!
-//! 1. *Tokens* ([`crate::syntax::using_key`]). The columns of the key become additional columns of `t`, after
+//! 1. *Tokens* ([`entasis_syntax::using_key`]). The columns of the key become additional columns of `t`, after
 //!    one that no user can write.
 //! 2. *Syntax tree*, here. They are removed again, and `t` gets a name with the key's number as a hidden part
 //!    ([`crate::hidden::numbered`]). `recurring.t`, by which the recursive term reads all rows so far,
@@ -15,12 +15,10 @@
 
 use super::reads::reads;
 use crate::hidden::{KEY, all_of, query_of_all};
-use crate::syntax::parse::parse_query;
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{
-    Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visitor,
-};
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::walk::Walk;
 use entasis_vector::{Error, Result};
+use sqlparser::ast::{Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visitor};
 use std::ops::ControlFlow;
 
 /// Removes the columns of its key from a query of a `WITH` and returns them in lower case.

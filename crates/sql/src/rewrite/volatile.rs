@@ -10,11 +10,11 @@
 use super::order_by::is_aggregate;
 use crate::functions::Library;
 use crate::hidden::EXACT;
-use crate::syntax::build::call;
-use crate::syntax::sequence_call;
-use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_expr::Volatility;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::build::call;
+use entasis_syntax::sequence_call;
+use entasis_syntax::walk::{Walk, WalkMut};
+use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, Value, Visitor, VisitorMut,
 };
 use std::collections::HashMap;

@@ -11,13 +11,13 @@
 
 use super::order_by::is_aggregate_call;
 use crate::hidden::MARK;
-use crate::syntax::build::{named, qualified, select_from, table_alias};
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::build::{named, qualified, select_from, table_alias};
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, Query, Select, SelectItem,
     SetExpr, Statement, TableFactor, TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
 };
-use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
 /// Gives tables whose rows are counted a column to count.

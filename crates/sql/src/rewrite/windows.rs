@@ -16,16 +16,16 @@ use crate::binding::context::Context;
 use crate::functions::Library;
 use crate::functions::window_call::{End, Exclude, Frame, Units, WindowCall};
 use crate::hidden::{EXCLUDE, MARK};
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_functions::windows;
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, NullTreatment,
     ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, SetExpr, VisitorMut, WindowFrame,
     WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
-use entasis_functions::windows;
-use entasis_vector::error::sqlstate;
-use entasis_vector::{Error, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -161,7 +161,7 @@ fn frame(frame: WindowFrame, exclude: Exclude, add: &mut impl FnMut(Expr)) -> Re
 }
 
 /// What a window excludes: the parser does not know the clause, so it was made part of the window's name
-/// ([`crate::syntax::words`]).
+/// ([`entasis_syntax::words`]).
 fn exclusion(spec: &mut WindowSpec) -> Exclude {
     let Some(name) = &mut spec.window_name else { return Exclude::NoOthers };
     let Some(rest) = name.value.strip_prefix(EXCLUDE) else { return Exclude::NoOthers };

@@ -16,25 +16,25 @@ use super::change::{TableView, Target};
 use super::columns::find_column;
 use super::definition::Declared;
 use super::layout;
-use crate::clauses::refuse;
-use crate::environment::schema::{renamed, unknown_table};
 use crate::lower;
-use crate::syntax::build::{
+use entasis_binder::environment::schema::{renamed, unknown_table};
+use entasis_engine::plan::{Limit, Node, Plan};
+use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
+use entasis_syntax::build::{
     and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, stored_expr, table_alias,
 };
-use crate::syntax::object_name::table_name;
-use crate::syntax::parse::parse_query;
-use crate::syntax::place::locate_ident;
-use crate::syntax::stored::read_columns;
-use crate::syntax::types::sql_type;
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::clauses::refuse;
+use entasis_syntax::object_name::table_name;
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::place::locate_ident;
+use entasis_syntax::stored::read_columns;
+use entasis_syntax::types::sql_type;
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::{DataType, Error, Field, Result, name};
+use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, Expr, GroupByExpr, Ident,
     ObjectName, RenameTableNameKind, Select, SetExpr, VisitorMut,
 };
-use entasis_engine::plan::{Limit, Node, Plan};
-use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
-use entasis_vector::{DataType, Error, Field, Result, name};
 use std::ops::ControlFlow;
 
 /// The new table.

@@ -8,22 +8,23 @@ use super::locate::locate;
 use super::resolve::is_home;
 use super::{resolve, sequence, transaction, zone};
 use crate::binding::context::{Context, Given};
-use crate::environment::schema::{known_schemas, new_name};
-use crate::environment::{Catalog, Parameters};
 use crate::error::from_datafusion;
-use crate::syntax::object_name::table_name;
-use crate::syntax::parse::parse;
-use crate::syntax::parsed::{Ast, Command, Parsed};
-use crate::syntax::place::locate_ident;
-use crate::syntax::placeholders::check_arguments;
-use crate::syntax::targets::changed_by;
-use crate::syntax::types::sql_type;
-use crate::syntax::{SEARCH_PATH, on_deep_stack};
-use crate::{clauses, lower};
-use datafusion_sql::sqlparser::ast::{self, Ident, ObjectName, ObjectType};
+use crate::lower;
+use entasis_binder::environment::schema::{known_schemas, new_name};
+use entasis_binder::environment::{Catalog, Parameters};
 use entasis_engine::plan::Plan;
+use entasis_syntax::clauses;
+use entasis_syntax::object_name::table_name;
+use entasis_syntax::parse::parse;
+use entasis_syntax::parsed::{Ast, Command, Parsed};
+use entasis_syntax::place::locate_ident;
+use entasis_syntax::placeholders::check_arguments;
+use entasis_syntax::targets::changed_by;
+use entasis_syntax::types::sql_type;
+use entasis_syntax::{SEARCH_PATH, on_deep_stack};
 use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{DataType, Error, Result, Value};
+use sqlparser::ast::{self, Ident, ObjectName, ObjectType};
 
 /// Binds a statement against a catalog, with the values of its parameters.
 ///

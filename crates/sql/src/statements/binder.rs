@@ -5,22 +5,22 @@
 
 use super::resolve::resolved;
 use crate::binding::context::{Context, Given, Steps};
-use crate::environment::schema::{elsewhere, unknown_table};
-use crate::environment::{Catalog, Parameters};
 use crate::error::from_datafusion;
 use crate::lower;
 use crate::rewrite::{display_names, rewrite};
-use crate::syntax::build::query_of;
-use crate::syntax::object_name::table_name;
-use crate::syntax::on_deep_stack;
-use crate::syntax::parse::parse;
-use crate::syntax::parsed::Ast;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
-use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor, With};
+use entasis_binder::environment::schema::{elsewhere, unknown_table};
+use entasis_binder::environment::{Catalog, Parameters};
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
+use entasis_syntax::build::query_of;
+use entasis_syntax::object_name::table_name;
+use entasis_syntax::on_deep_stack;
+use entasis_syntax::parse::parse;
+use entasis_syntax::parsed::Ast;
 use entasis_vector::{Error, Field, Result, Schema, name};
+use sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor, With};
 use std::sync::Arc;
 
 /// The steps before and after DataFusion's binder, for every query.

@@ -1,8 +1,8 @@
 //! Statements after binding: what remains to be executed, with every name resolved and every type known.
 
-use crate::syntax::parsed::Command;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Key, LayoutChoice, Relation};
+use entasis_syntax::parsed::Command;
 use entasis_vector::{Field, Schema, Value};
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Finds columns of a table by the names in a statement.
 
-use crate::syntax::place::locate_ident;
-use datafusion_sql::sqlparser::ast::Ident;
+use entasis_syntax::place::locate_ident;
 use entasis_vector::error::sqlstate;
 use entasis_vector::suggest::nearest;
 use entasis_vector::{Error, Field, Result};
+use sqlparser::ast::Ident;
 
 /// The columns of a table with these `names`; all of them if there are no names.
 pub(super) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> Result<Vec<usize>> {

@@ -3,18 +3,19 @@
 use super::binder::Binder;
 use super::bound::Statement;
 use super::layout;
-use crate::environment::schema::new_name;
 use crate::hidden::REGISTERED;
-use crate::syntax::object_name::is_temporary;
-use crate::syntax::parse::parse_query;
-use crate::syntax::stored::named_objects;
-use crate::syntax::{asof, using_key};
-use crate::{clauses, lower};
-use datafusion_sql::sqlparser::ast::{
+use crate::lower;
+use entasis_binder::environment::schema::new_name;
+use entasis_engine::relation::{Definition, OnCommit};
+use entasis_syntax::clauses;
+use entasis_syntax::object_name::is_temporary;
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::stored::named_objects;
+use entasis_syntax::{asof, using_key};
+use entasis_vector::{DataType, Error, Result};
+use sqlparser::ast::{
     self, CreateTable, CreateView, Ident, Query, SetExpr, TableAliasColumnDef, TableFactor,
 };
-use entasis_engine::relation::{Definition, OnCommit};
-use entasis_vector::{DataType, Error, Result};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

@@ -14,24 +14,25 @@ use super::bound::SequenceOptions;
 use super::change::TableView;
 use super::columns::find_column;
 use super::{layout, sequence};
-use crate::environment::Catalog;
-use crate::environment::schema::unknown_table;
-use crate::syntax::build::select_expr;
-use crate::syntax::object_name::{bare, is_temporary, table_name};
-use crate::syntax::place::locate_ident;
-use crate::syntax::stored::{called_sequences, read_columns};
-use crate::syntax::types::sql_type;
-use crate::syntax::walk::WalkMut;
-use crate::{clauses, lower};
-use datafusion_sql::sqlparser::ast;
-use datafusion_sql::sqlparser::ast::{
-    CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, ObjectName, TableConstraint, VisitorMut,
-};
+use crate::lower;
+use entasis_binder::environment::Catalog;
+use entasis_binder::environment::schema::unknown_table;
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
 };
+use entasis_syntax::build::select_expr;
+use entasis_syntax::clauses;
+use entasis_syntax::object_name::{bare, is_temporary, table_name};
+use entasis_syntax::place::locate_ident;
+use entasis_syntax::stored::{called_sequences, read_columns};
+use entasis_syntax::types::sql_type;
+use entasis_syntax::walk::WalkMut;
 use entasis_vector::{DataType, Error, Field, Result, name};
+use sqlparser::ast;
+use sqlparser::ast::{
+    CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
+    IndexColumn, ObjectName, TableConstraint, VisitorMut,
+};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 

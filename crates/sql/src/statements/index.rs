@@ -6,12 +6,12 @@
 use super::binder::Binder;
 use super::bound::Statement;
 use super::definition::{has_constraint, key_columns};
-use crate::clauses;
-use crate::syntax::object_name::{is_temporary, table_name};
-use crate::syntax::place::locate_ident;
-use datafusion_sql::sqlparser::ast::CreateIndex;
 use entasis_engine::relation::{Key, KeyKind};
+use entasis_syntax::clauses;
+use entasis_syntax::object_name::{is_temporary, table_name};
+use entasis_syntax::place::locate_ident;
 use entasis_vector::{Error, Result, name};
+use sqlparser::ast::CreateIndex;
 
 impl Binder<'_> {
     pub(crate) fn create_index(&self, index: &CreateIndex, or_replace: bool) -> Result<Statement> {

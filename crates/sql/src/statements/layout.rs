@@ -14,10 +14,10 @@
 //! In parentheses, `compression` can also be set for single columns: `(packed, a = none)`.
 
 use super::columns::find_column;
-use crate::syntax::place::span_position;
-use datafusion_sql::sqlparser::ast::{BinaryOperator, CreateTableOptions, Expr, Ident, SqlOption, Value};
 use entasis_engine::relation::{Compression, Curve, LayoutChoice, LayoutName};
+use entasis_syntax::place::span_position;
 use entasis_vector::{Error, Field, Result};
+use sqlparser::ast::{BinaryOperator, CreateTableOptions, Expr, Ident, SqlOption, Value};
 
 const OPTIONS: [&str; 8] =
     ["layout", "layout_key", "layout_curve", "partitions", "ghost", "compression", "read_sla", "update_sla"];

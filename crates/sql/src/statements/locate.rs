@@ -1,11 +1,11 @@
 //! Finds positions for errors that mention a name but have no position.
 
-use crate::syntax::parsed::Ast;
-use crate::syntax::place::span_position;
-use crate::syntax::walk::Walk;
-use datafusion_sql::sqlparser::ast::{Expr, Ident, ObjectName, Visitor};
+use entasis_syntax::parsed::Ast;
+use entasis_syntax::place::span_position;
+use entasis_syntax::walk::Walk;
 use entasis_vector::error::Position;
 use entasis_vector::{Error, ErrorKind};
+use sqlparser::ast::{Expr, Ident, ObjectName, Visitor};
 use std::ops::ControlFlow;
 
 /// An error that mentions a name but has no position, with the first position of that name in the statement.

@@ -32,5 +32,6 @@ pub use bound::{
     Action, Alteration, Change, Columns, Insert, ObjectKind, Proposed, Repeated, SequenceOptions, Statement,
 };
 pub use resolve::view_of;
+pub use transaction::transaction_control;
 
 pub use change::{Consequence, ROW_ID, Referring, follow};

@@ -13,7 +13,7 @@
 //! refused.
 //!
 //! Nothing is done if there is only `main`: no temporary object, and no search path. Names of new objects are
-//! handled by [`crate::environment::schema::new_name`]. Common table expressions hide everything.
+//! handled by [`entasis_binder::environment::schema::new_name`]. Common table expressions hide everything.
 //!
 //! If there are several databases, names are first resolved to their places in these ([`Catalog::place`]): a
 //! name in the database on which the statement works loses that database's name, and an object of another
@@ -21,23 +21,24 @@
 //! they have several parts. The declarations of a table are read as if the table's database were the current
 //! one.
 
-use crate::environment::Catalog;
 use crate::hidden::REGISTERED;
-use crate::syntax::asof;
-use crate::syntax::build::table_alias;
-use crate::syntax::object_name::{bare, table_name};
-use crate::syntax::parse::parse_query;
-use crate::syntax::parsed::{Ast, Command};
-use crate::syntax::sequence_call::{Kind, named_sequence};
-use crate::syntax::stored::{Scopes, follow_scopes};
-use crate::syntax::using_key;
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{
+use entasis_binder::environment::Catalog;
+use entasis_syntax::asof;
+use entasis_syntax::build::table_alias;
+use entasis_syntax::follow_scopes;
+use entasis_syntax::object_name::{bare, table_name};
+use entasis_syntax::parse::parse_query;
+use entasis_syntax::parsed::{Ast, Command};
+use entasis_syntax::sequence_call::{Kind, named_sequence};
+use entasis_syntax::stored::Scopes;
+use entasis_syntax::using_key;
+use entasis_syntax::walk::WalkMut;
+use entasis_vector::{Error, Result, name};
+use sqlparser::ast::{
     AlterTableOperation, ColumnOption, CreateTable, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, RenameTableNameKind, SchemaName,
     Statement, TableConstraint, TableFactor, TableObject, Value, VisitMut, VisitorMut,
 };
-use entasis_vector::{Error, Result, name};
 use std::ops::ControlFlow;
 
 /// The statement with qualified names; `None` if it need not be changed. `has_database`: it may name a

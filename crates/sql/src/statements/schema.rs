@@ -2,10 +2,10 @@
 
 use super::binder::Binder;
 use super::bound::Statement;
-use crate::syntax::object_name::{INFORMATION_SCHEMA, PG_TEMP, TEMP, is_main};
-use crate::syntax::place::locate_ident;
-use datafusion_sql::sqlparser::ast::{self, Ident, ObjectName, SchemaName};
+use entasis_syntax::object_name::{INFORMATION_SCHEMA, PG_TEMP, TEMP, is_main};
+use entasis_syntax::place::locate_ident;
 use entasis_vector::{Error, Result};
+use sqlparser::ast::{self, Ident, ObjectName, SchemaName};
 
 impl Binder<'_> {
     /// `CREATE SCHEMA`

@@ -4,8 +4,8 @@
 //! negative increment down from -1.
 
 use super::bound::SequenceOptions;
-use datafusion_sql::sqlparser::ast::{self, Expr, UnaryOperator, Value};
 use entasis_vector::{DataType, Error, Result};
+use sqlparser::ast::{self, Expr, UnaryOperator, Value};
 
 /// The given options, and defaults for the rest. Numbers are limited to the range of `ty`.
 pub(crate) fn options(given: &[ast::SequenceOptions], ty: DataType) -> Result<SequenceOptions> {

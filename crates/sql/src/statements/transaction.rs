@@ -4,20 +4,16 @@
 //! gets that; one for a higher level is refused.
 
 use super::bound::Statement;
-use crate::clauses::refuse;
-use crate::syntax::parsed::{Ast, Parsed};
-use datafusion_sql::sqlparser::ast::{
-    self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
-};
+use entasis_syntax::clauses::refuse;
+use entasis_syntax::parsed::{Ast, Parsed};
 use entasis_vector::{Error, Result};
+use sqlparser::ast::{self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
 
-impl Parsed {
-    /// The statement, if it is one that controls transactions, which need no catalog; `None` for every other
-    /// one, and for forms that are not supported.
-    pub fn transaction_control(&self) -> Option<Statement> {
-        let Ast::Sql(sql) = &self.ast else { return None };
-        statement(sql)?.ok()
-    }
+/// The statement, if it is one that controls transactions, which need no catalog; `None` for every other one,
+/// and for forms that are not supported.
+pub fn transaction_control(parsed: &Parsed) -> Option<Statement> {
+    let Ast::Sql(sql) = &parsed.ast else { return None };
+    statement(sql)?.ok()
 }
 
 /// The statement, if it is one that controls transactions.

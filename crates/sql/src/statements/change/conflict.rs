@@ -22,17 +22,17 @@ use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Proposed, Repeated, Statement};
 use crate::statements::columns::find_column;
-use crate::syntax::build::{
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::KeyKind;
+use entasis_syntax::build::{
     and, case, cast_to, equal, exists, is_null, join, named, not, null, number, or, qualified, select_from,
     table_alias, table_factor,
 };
-use datafusion_sql::sqlparser::ast::{
+use entasis_vector::{DataType, Error, Result};
+use sqlparser::ast::{
     self, ConflictTarget, DoUpdate, Expr, Ident, JoinConstraint, JoinOperator, OnConflict, OnConflictAction,
     OnInsert, SelectItem, SqliteOnConflict,
 };
-use entasis_engine::plan::Plan;
-use entasis_engine::relation::KeyKind;
-use entasis_vector::{DataType, Error, Result};
 use std::collections::BTreeSet;
 
 /// What to do about a conflict.

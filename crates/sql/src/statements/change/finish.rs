@@ -12,16 +12,16 @@ use super::Target;
 use super::outer::for_each_outer;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Action, Change, Proposed, Repeated, Statement};
-use crate::syntax::build::{named, qualified, stored_expr};
-use crate::syntax::place::span_position;
-use crate::syntax::stored::read_columns;
-use datafusion_sql::sqlparser::ast::{
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::Check;
+use entasis_syntax::build::{named, qualified, stored_expr};
+use entasis_syntax::place::span_position;
+use entasis_syntax::stored::read_columns;
+use entasis_vector::{Error, Field, Result, Schema};
+use sqlparser::ast::{
     CastKind, DataType as SqlType, Expr, Ident, ObjectName, OutputClause, SelectItem,
     SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
 };
-use entasis_engine::plan::Plan;
-use entasis_engine::relation::Check;
-use entasis_vector::{Error, Field, Result, Schema};
 
 /// A finished plan, with what follows the statement's own columns.
 pub(super) struct Finished {

@@ -9,18 +9,18 @@
 
 use super::finish::{Finished, Returning};
 use super::{Target, is_default, values};
-use crate::clauses::refuse;
 use crate::hidden::BY_NAME;
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Insert, Statement};
 use crate::statements::columns::target_columns;
-use crate::syntax::build::{named, qualified, select_expr, table_alias};
-use crate::syntax::object_name::table_name;
-use datafusion_sql::sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableObject};
 use entasis_engine::plan::{Output, Plan};
 use entasis_engine::relation::ColumnDefault;
+use entasis_syntax::build::{named, qualified, select_expr, table_alias};
+use entasis_syntax::clauses::refuse;
+use entasis_syntax::object_name::table_name;
 use entasis_vector::{DataType, Error, Field, Result, Value};
+use sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableObject};
 
 impl Binder<'_> {
     pub(crate) fn insert(&self, insert: &ast::Insert) -> Result<Statement> {

@@ -11,23 +11,23 @@
 use super::finish::{Returning, returned};
 use super::outer::for_each_outer;
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, is_default};
-use crate::clauses::refuse;
 use crate::hidden::NOTHING;
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Repeated, Statement};
 use crate::statements::columns::find_column;
-use crate::syntax::build::{
+use entasis_engine::relation::ColumnDefault;
+use entasis_syntax::build::{
     and, case, cast_to, is_null, join, named, not, number, qualified, select_from, table_alias,
 };
-use crate::syntax::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{
+use entasis_syntax::clauses::refuse;
+use entasis_syntax::parse::parse_query;
+use entasis_vector::{DataType, Error, Result};
+use sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction,
     MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr,
     TableAlias, TableFactor, TableWithJoins,
 };
-use entasis_engine::relation::ColumnDefault;
-use entasis_vector::{DataType, Error, Result};
 
 /// A column of the source that is NULL for rows without a source.
 const SOURCE: &str = "entasis:source";

@@ -26,22 +26,22 @@ pub use referential::{Consequence, Referring, follow};
 
 use crate::binding::context::{Given, ROWS, TARGET};
 use crate::binding::source::Rows;
-use crate::clauses::refuse;
-use crate::environment::schema::{elsewhere, unknown_table};
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::Statement;
 use crate::statements::columns::find_column;
-use crate::syntax::build::{named, null, qualified, select_from, stored_expr, table_alias};
-use crate::syntax::object_name::table_name;
-use datafusion_sql::sqlparser::ast;
-use datafusion_sql::sqlparser::ast::{
+use entasis_binder::environment::schema::{elsewhere, unknown_table};
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::{ColumnDefault, Definition, Relation};
+use entasis_syntax::build::{named, null, qualified, select_from, stored_expr, table_alias};
+use entasis_syntax::clauses::refuse;
+use entasis_syntax::object_name::table_name;
+use entasis_vector::{DataType, Error, Field, Result, Value, name};
+use sqlparser::ast;
+use sqlparser::ast::{
     Assignment, AssignmentTarget, CascadeOption, Expr, Ident, ObjectName, Select, SelectItem, SetExpr,
     TableAlias, TableFactor, TableWithJoins, Truncate, TruncateIdentityOption, TruncateTableTarget,
 };
-use entasis_engine::plan::Plan;
-use entasis_engine::relation::{ColumnDefault, Definition, Relation};
-use entasis_vector::{DataType, Error, Field, Result, Value, name};
 use std::sync::Arc;
 
 /// The column that identifies a row of the target; UBIGINT.
@@ -114,7 +114,7 @@ impl Binder<'_> {
 
     /// The target of a statement that needs row ids.
     fn target(&self, table: &TableFactor) -> Result<Target> {
-        crate::clauses::table_factor(table)?;
+        entasis_syntax::clauses::table_factor(table)?;
         let TableFactor::Table { name, alias, args: None, .. } = table else {
             return Err(Error::not_supported("changing what is not a table"));
         };

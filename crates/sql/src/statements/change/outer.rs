@@ -1,7 +1,7 @@
 //! The expressions of a statement's clause, without those of its subqueries, whose names may be their own.
 
-use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
+use entasis_syntax::walk::WalkMut;
+use sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 

@@ -18,16 +18,16 @@ use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target};
 use crate::binding::context::{Given, ROWS, TARGET};
 use crate::binding::source::Rows;
-use crate::environment::{Catalog, Parameters};
 use crate::functions::zone::apply_to_plan;
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Action, Change, Repeated};
-use crate::syntax::build::{and, equal, named, null, qualified, select_from, table_alias, table_factor};
-use datafusion_sql::sqlparser::ast::{Expr, Ident, ObjectName, TableWithJoins};
+use entasis_binder::environment::{Catalog, Parameters};
 use entasis_engine::plan::{Columns, Node, Output, Plan, Values};
 use entasis_engine::relation::Relation;
+use entasis_syntax::build::{and, equal, named, null, qualified, select_from, table_alias, table_factor};
 use entasis_vector::{DataType, Error, Result, Value};
+use sqlparser::ast::{Expr, Ident, ObjectName, TableWithJoins};
 use std::sync::Arc;
 
 /// Rows of a table that refer to removed keys.

@@ -5,14 +5,14 @@
 
 use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target, no_joins};
-use crate::clauses::refuse;
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Action, Change, Repeated, Statement};
-use crate::syntax::build::named;
-use datafusion_sql::sqlparser::ast::{Delete, Expr, FromTable, TableWithJoins, Update, UpdateTableFromKind};
 use entasis_engine::plan::Plan;
+use entasis_syntax::build::named;
+use entasis_syntax::clauses::refuse;
 use entasis_vector::{DataType, Error, Result};
+use sqlparser::ast::{Delete, Expr, FromTable, TableWithJoins, Update, UpdateTableFromKind};
 
 impl Binder<'_> {
     pub(crate) fn delete(&self, delete: &Delete) -> Result<Statement> {

@@ -4,9 +4,9 @@
 //! number. If the values of a column are not all written alike, each is cast to the type of its target
 //! column, so that it does not depend on its neighbours.
 
-use crate::syntax::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Value};
+use entasis_syntax::parse::parse_query;
 use entasis_vector::{DataType, Result};
+use sqlparser::ast::{self, Expr, SelectItem, SetExpr, Value};
 
 /// The form in which a value is written.
 #[derive(PartialEq, Eq, Clone, Copy)]

@@ -1,0 +1,3 @@
+//! The binder.
+
+pub mod environment;

@@ -1,0 +1,124 @@
+//! The dialect: the parser's DuckDB dialect, with additions that PostgreSQL has and users expect.
+
+use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
+use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+use std::any::TypeId;
+
+/// See the module.
+#[derive(Debug)]
+pub struct EntasisDialect;
+
+impl Dialect for EntasisDialect {
+    /// The parser tests the dialect's type in a few places, where this one must pass for DuckDB's.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<DuckDbDialect>()
+    }
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        ch == '"'
+    }
+    fn is_identifier_start(&self, ch: char) -> bool {
+        ch.is_alphabetic() || ch == '_'
+    }
+    fn is_identifier_part(&self, ch: char) -> bool {
+        ch.is_alphanumeric() || ch == '$' || ch == '_'
+    }
+    fn identifier_quote_style(&self, _: &str) -> Option<char> {
+        Some('"')
+    }
+    /// A column may be named without `AS`, but not by what may follow: `SELECT 1 ON CONFLICT …`.
+    fn is_column_alias(&self, word: &Keyword, _: &mut Parser) -> bool {
+        !RESERVED_FOR_COLUMN_ALIAS.contains(word) && !matches!(word, Keyword::ON | Keyword::RETURNING)
+    }
+    fn supports_nested_comments(&self) -> bool {
+        true
+    }
+    fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+    fn supports_projection_trailing_commas(&self) -> bool {
+        true
+    }
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+    fn supports_named_fn_args_with_eq_operator(&self) -> bool {
+        true
+    }
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+    fn supports_named_fn_args_with_rarrow_operator(&self) -> bool {
+        true
+    }
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+    fn allow_extract_single_quotes(&self) -> bool {
+        true
+    }
+    fn supports_dictionary_syntax(&self) -> bool {
+        true
+    }
+    fn support_map_literal_syntax(&self) -> bool {
+        true
+    }
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
+    }
+    fn supports_from_first_select(&self) -> bool {
+        true
+    }
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+    fn supports_limit_comma(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_except(&self) -> bool {
+        false
+    }
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+    fn supports_notnull_operator(&self) -> bool {
+        true
+    }
+    fn supports_comma_separated_trim(&self) -> bool {
+        true
+    }
+    fn supports_insert_table_alias(&self) -> bool {
+        true
+    }
+    fn supports_alter_column_type_using(&self) -> bool {
+        true
+    }
+    /// `^` is a power and binds more tightly than `*`; a sign before it binds more tightly still
+    /// ([`crate::rewrite`]). `||` binds less tightly than arithmetic, as in PostgreSQL.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        match parser.peek_token_ref().token {
+            Token::Caret => Some(Ok(self.prec_value(Precedence::AtTz) + 1)),
+            Token::StringConcat => Some(Ok(self.prec_value(Precedence::Pipe))),
+            _ => None,
+        }
+    }
+    fn supports_in_empty_list(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,48 @@
+//! Text to syntax trees, and properties of a tree by itself: nothing here depends on a catalog, a function or
+//! a binder.
+//!
+//! ```text
+//! lists  stored  keyed                             lists as parameters; texts that the catalog keeps;
+//!                                                  statements that name rows by values
+//! build                                            parts of trees
+//! parse                                            a script to statements
+//! commands                                         statements about a whole database
+//! grammar  preparing                               one statement from its tokens
+//! words                                            tokens that the parser would misinterpret
+//! asof  using_key  sample  integers  placeholders  some of these, in modules of their own
+//! targets  sequence_call  types  depth  clauses    properties of a tree, or of its tokens; what is refused
+//! parsed  place  tokens  object_name  dialect  disguise  walk  keywords  complete
+//! ```
+
+pub mod asof;
+pub mod build;
+pub mod clauses;
+pub mod commands;
+pub mod complete;
+mod depth;
+mod dialect;
+pub mod disguise;
+mod grammar;
+mod integers;
+pub mod keyed;
+pub mod keywords;
+mod lists;
+pub mod object_name;
+pub mod parse;
+pub mod parsed;
+pub mod place;
+pub mod placeholders;
+mod preparing;
+mod sample;
+pub mod sequence_call;
+pub mod stored;
+pub mod targets;
+mod tokens;
+pub mod types;
+pub mod using_key;
+pub mod walk;
+mod words;
+
+pub use depth::{is_on_deep_stack, needs_deep_stack, on_deep_stack};
+pub use grammar::SEARCH_PATH;
+pub use parse::parse;

@@ -1,0 +1,34 @@
+//! Helpers for lists of tokens without white space.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+/// The keyword that a token represents, unless it is quoted; [`Keyword::NoKeyword`] if it is none.
+pub(super) fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
+    match token.map(|token| &token.token) {
+        Some(Token::Word(Word { quote_style: None, keyword, .. })) => *keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
+/// True for a token that is `word`, in any case and without quotes.
+pub(super) fn is_word(token: Option<&TokenWithSpan>, word: &str) -> bool {
+    matches!(token.map(|token| &token.token), Some(Token::Word(own))
+        if own.quote_style.is_none() && own.value.eq_ignore_ascii_case(word))
+}
+
+/// The index of the bracket that closes the one at `open`.
+pub(super) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+    let mut level = 0usize;
+    tokens[open..]
+        .iter()
+        .position(|token| {
+            match token.token {
+                Token::LParen => level += 1,
+                Token::RParen => level -= 1,
+                _ => {}
+            }
+            level == 0
+        })
+        .map(|length| open + length)
+}
