@@ -6,7 +6,7 @@
 //! Nothing here knows a binder, a plan or a table: calls are expressions over vectors.
 //!
 //! ```text
-//! times                                       functions of time; those that read the clock
+//! times  chance                               functions of time; those that read the clock; of chance
 //! types                                       types of expressions: literals, casts, operators, overloads
 //! catalog                                     every name, with its entry on the page
 //! kernels  aggregates  windows  zoned         implementations, with their entries
@@ -18,6 +18,7 @@ pub mod aggregates;
 mod argument;
 pub mod by_value;
 pub mod catalog;
+pub mod chance;
 mod date_part;
 pub mod definition;
 pub mod expressions;

@@ -14,12 +14,12 @@
 //! | [`average`], [`sum`] | the engine; here are their types |
 //!
 //! DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or` and `any_value` are computed by the engine, too.
-//! The [`Library`] finds functions by name; [`zone`] applies the session's time zone to bound expressions.
+//! The [`Library`] finds functions by name.
 //!
 //! ```text
 //! outer_aggregate  window_call                     functions that are made for a call
 //! library                                          all functions by name
-//! catalog  aggregates  time  native  zone          our functions
+//! catalog  aggregates  time  native                our functions
 //! average ← sum   unifying   scalar   sequence     functions of DataFusion's library, and of sequences
 //! ```
 
@@ -35,6 +35,5 @@ pub(crate) mod sum;
 pub(crate) mod time;
 pub(crate) mod unifying;
 pub(crate) mod window_call;
-pub(crate) mod zone;
 
 pub(crate) use library::Library;

@@ -30,13 +30,13 @@ mod window;
 use crate::binding::context::{Context, Work};
 use crate::binding::source::{Rows, Source};
 use crate::error::readable;
-use crate::functions::zone::{apply_to_plan, in_zone};
 use crate::hidden::{marked_set, visible};
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan};
 use entasis_binder::environment::Parameters;
+use entasis_binder::zone::{apply_to_plan, in_zone};
 use entasis_engine::plan::{
     Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort,
     SortKey, Values,

@@ -3,8 +3,8 @@
 
 use super::{Lowered, Lowering, Scope, cast_outputs};
 use crate::binding::context::{Keyed, Work};
-use crate::functions::zone::apply_to_plan;
 use datafusion_expr as df;
+use entasis_binder::zone::apply_to_plan;
 use entasis_engine::plan::{Node, Output, Plan, Scan, free_columns};
 use entasis_engine::recursive::{Keeps, Recursive, WorkTable};
 use entasis_engine::relation::Relation;

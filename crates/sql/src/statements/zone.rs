@@ -1,7 +1,7 @@
-//! The session's time zone in all plans of a bound statement ([`crate::functions::zone`]).
+//! The session's time zone in all plans of a bound statement ([`entasis_binder::zone`]).
 
 use super::bound::{Alteration, Statement};
-use crate::functions::zone::apply_to_plan;
+use entasis_binder::zone::apply_to_plan;
 use entasis_engine::plan::Plan;
 use entasis_functions::TimeZone;
 

@@ -16,7 +16,7 @@ use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
 use entasis_vector::{DataType, Interval, Value};
 
 /// Applies `zone` to a plan.
-pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
+pub fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
     plan.for_each_expr(&mut |expr| {
         let taken = std::mem::replace(expr, Expr::boolean(false));
         *expr = in_zone(taken, zone);
@@ -62,7 +62,7 @@ fn passes_days(offset: &Expr) -> bool {
 }
 
 /// The expression with the session's zone applied.
-pub(crate) fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
+pub fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
     expr.transform(&mut |part| one(part, zone))
 }
 

@@ -1,0 +1,425 @@
+//! Calls of aggregates: to which query one belongs, and the engine's call.
+//!
+//! An aggregate belongs to the innermost of the queries from which its columns come; if it has none, to the
+//! query in which it stands. So `sum(t.x)` in a subquery of a query over `t` is computed with the groups of
+//! `t`. The clause of *that* query decides whether it is allowed. Its value is a column of its own from the
+//! moment at which it is bound; equal calls are one column.
+
+use crate::binder::{Binder, located};
+use crate::bound::Bound;
+use crate::operator::condition;
+use crate::scope::{AggregateKey, Clause, Found};
+use entasis_engine::plan::{AggregateCall, AggregateFunction, SortKey};
+use entasis_functions::aggregates::{Call, Kind, OF_ORDER, aggregates};
+use entasis_functions::types::Given;
+use entasis_syntax::clauses;
+use entasis_vector::error::sqlstate;
+use entasis_vector::expr::Expr;
+use entasis_vector::{DataType, Error, Result};
+use sqlparser::ast::{
+    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    NullTreatment, OrderByExpr,
+};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Number of digits that a sum of decimals has in addition to its argument's.
+const MORE_DIGITS: u8 = 10;
+
+/// True for the name of an aggregate, in lower case.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    is_native(canonical(name)) || kind_of(name).is_some()
+}
+
+fn is_native(name: &str) -> bool {
+    matches!(name, "count" | "sum" | "avg" | "min" | "max" | "bool_and" | "bool_or" | "any_value")
+}
+
+/// The name of an aggregate of the engine that has several.
+fn canonical(name: &str) -> &str {
+    match name {
+        "mean" => "avg",
+        "every" | "logical_and" => "bool_and",
+        "logical_or" => "bool_or",
+        name => name,
+    }
+}
+
+fn kind_of(name: &str) -> Option<Kind> {
+    static BY_NAME: OnceLock<HashMap<&'static str, Kind>> = OnceLock::new();
+    BY_NAME.get_or_init(|| aggregates().collect()).get(name).copied()
+}
+
+/// What a call asks of an aggregate, besides its arguments.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    pub(crate) distinct: bool,
+    pub(crate) filter: Option<Expr>,
+    pub(crate) order_by: Vec<SortKey>,
+    pub(crate) ignore_nulls: bool,
+}
+
+/// The arguments of a call as they are written, with its clauses.
+pub(crate) struct Written<'q> {
+    pub(crate) args: Vec<&'q ast::Expr>,
+    /// `count(*)`, or `count(t.*)` with the name of the table.
+    pub(crate) rows: Option<Option<&'q ast::ObjectName>>,
+    pub(crate) distinct: bool,
+    pub(crate) order_by: Vec<&'q OrderByExpr>,
+    pub(crate) filter: Option<&'q ast::Expr>,
+    pub(crate) ignore_nulls: bool,
+    /// A quantile whose order descends.
+    pub(crate) descending: bool,
+}
+
+impl<'a, 'q> Binder<'a, 'q> {
+    /// The arguments and clauses of a call of an aggregate or a window function.
+    pub(crate) fn written(&mut self, name: &str, function: &'q ast::Function) -> Result<Written<'q>> {
+        clauses::function(function, |_| true)?;
+        let mut written = Written {
+            args: Vec::new(),
+            rows: None,
+            distinct: false,
+            order_by: Vec::new(),
+            filter: function.filter.as_deref(),
+            ignore_nulls: function.null_treatment == Some(NullTreatment::IgnoreNulls),
+            descending: false,
+        };
+        let list = match &function.args {
+            FunctionArguments::None => return Ok(written),
+            FunctionArguments::List(list) => list,
+            FunctionArguments::Subquery(_) => {
+                return Err(Error::input(format!("{name} takes values, not a query")));
+            }
+        };
+        written.distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        for arg in &list.args {
+            match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => written.args.push(expr),
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if name == "count" => {
+                    written.rows = Some(None)
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) if name == "count" => {
+                    written.rows = Some(Some(table));
+                }
+                FunctionArg::Unnamed(_) => return Err(Error::input(format!("{name} does not take *"))),
+                // The parser takes `f(a = 1)` for an argument with a name.
+                _ => return Err(Error::not_supported(format!("arguments of {name} by name"))),
+            }
+        }
+        for clause in &list.clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(keys) => written.order_by.extend(keys),
+                FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => {
+                    written.ignore_nulls = *treatment == NullTreatment::IgnoreNulls;
+                }
+                other => return Err(Error::not_supported(format!("{other} in a function"))),
+            }
+        }
+        // `last_value(abs(a) IGNORE NULLS)`: the parser takes the clause for one of `abs`.
+        if let Some(ast::Expr::Function(last)) = written.args.last()
+            && last.over.is_none()
+            && let Some(treatment) = last.null_treatment
+            && !is_aggregate(&crate::call::name_of(last))
+        {
+            written.ignore_nulls = treatment == NullTreatment::IgnoreNulls;
+            self.excused = Some(last);
+        }
+        self.within_group(name, function, written)
+    }
+
+    /// Takes WITHIN GROUP as the arguments and the order that our aggregates take:
+    ///
+    /// ```text
+    /// percentile_disc(0.5) WITHIN GROUP (ORDER BY x DESC)   ⇒   percentile_disc(x, 0.5), descending
+    /// quantile_cont(x, 0.5 ORDER BY x)                      ⇒   quantile_cont(x, 0.5)
+    /// mode() WITHIN GROUP (ORDER BY x)                      ⇒   mode(x ORDER BY x)
+    /// listagg(x, ';') WITHIN GROUP (ORDER BY y)             ⇒   listagg(x, ';' ORDER BY y)
+    /// ```
+    fn within_group(
+        &mut self,
+        name: &str,
+        function: &'q ast::Function,
+        mut written: Written<'q>,
+    ) -> Result<Written<'q>> {
+        let of_order = OF_ORDER.contains(&name);
+        let keys = &function.within_group;
+        let single = || match keys.as_slice() {
+            [key] => Ok(key),
+            _ => Err(Error::input(format!("{name} takes one key in WITHIN GROUP"))),
+        };
+        let is_descending = |key: &OrderByExpr| key.options.asc == Some(false);
+        if of_order {
+            if keys.is_empty() {
+                let inline = std::mem::take(&mut written.order_by);
+                written.descending = inline.first().is_some_and(|key| is_descending(key));
+            } else {
+                let key = single()?;
+                written.args.insert(0, &key.expr);
+                written.descending = is_descending(key);
+            }
+        } else if keys.is_empty() {
+        } else if name == "mode" && written.args.is_empty() {
+            let key = single()?;
+            written.args.push(&key.expr);
+            written.order_by.push(key);
+        } else if matches!(name, "string_agg" | "group_concat" | "listagg") {
+            if !written.order_by.is_empty() {
+                return Err(Error::input(format!("{name} has two orders")));
+            }
+            written.order_by.extend(keys);
+        } else {
+            return Err(Error::input(format!("{name} takes no WITHIN GROUP")));
+        }
+        Ok(written)
+    }
+
+    /// Binds the arguments of a call of an aggregate.
+    pub(crate) fn asked(&mut self, written: &Written<'q>) -> Result<(Vec<Bound>, Asked)> {
+        let mut args = Vec::with_capacity(written.args.len());
+        for arg in &written.args {
+            args.push(self.expr(arg)?);
+        }
+        if written.descending {
+            if args.len() == 1 {
+                args.push(crate::literal::number("0.5")?);
+            }
+            args.push(Bound::known(Expr::boolean(true)));
+        }
+        let filter = written.filter.map(|filter| self.condition(filter)).transpose()?;
+        let order_by = self.sort_keys(&written.order_by)?;
+        Ok((args, Asked { distinct: written.distinct, filter, order_by, ignore_nulls: written.ignore_nulls }))
+    }
+
+    /// Keys of an order within a call; constants do not order anything.
+    pub(crate) fn sort_keys(&mut self, keys: &[&'q OrderByExpr]) -> Result<Vec<SortKey>> {
+        let mut bound = Vec::with_capacity(keys.len());
+        for key in keys {
+            let expr = self.expr(&key.expr)?.expr;
+            if !matches!(expr, Expr::Literal { .. }) {
+                bound.push(sort_key(expr, &key.options));
+            }
+        }
+        Ok(bound)
+    }
+
+    /// A call of an aggregate that has no `OVER`.
+    pub(crate) fn aggregate_call(&mut self, name: &str, function: &'q ast::Function) -> Result<Bound> {
+        let written = self.written(name, function)?;
+        let own = self.scopes.len().saturating_sub(1);
+        if self.scopes.is_empty() {
+            return Err(Error::input(format!("the aggregate {name} is not allowed here")));
+        }
+        // Names of results are not names of columns: no alias is visible within.
+        let visible = std::mem::take(&mut self.scope().visible_aliases);
+        let before = self.innermost.take();
+        let captures = self.captures;
+        let pending = self.scope().pending.len();
+        let clause = self.clause();
+        let bound = match clause {
+            Clause::Aggregate => Err(nested(name)),
+            _ => self.within(Clause::Aggregate, |binder| binder.asked(&written)),
+        };
+        let mut read = self.innermost;
+        self.innermost = before.max(read);
+        self.scope().visible_aliases = visible;
+        let (args, asked) = bound?;
+        let mut rows = None;
+        if let Some(of) = written.rows {
+            rows = Some(match of {
+                None => None,
+                Some(table) => {
+                    let (depth, column) = self.column_of_rows(table)?;
+                    read = read.max(Some(depth));
+                    column
+                }
+            });
+        }
+        let owner = read.unwrap_or(own);
+        if owner < own && self.scope().pending.len() > pending {
+            return Err(Error::not_supported("a subquery within an aggregate of an outer query"));
+        }
+        for pending in &mut self.scope().pending[pending..] {
+            pending.is_below_groups = true;
+        }
+        if owner < own {
+            self.captures = captures + 1;
+        }
+        let its_clause = if owner == own { clause } else { self.scopes[owner].clause };
+        if !its_clause.has_groups() {
+            let error = match its_clause {
+                Clause::Aggregate => nested(name),
+                its_clause => {
+                    Error::input(format!("the aggregate {name} is not allowed in {}", its_clause.name()))
+                }
+            };
+            let error = match owner == own {
+                true => error.with_hint("compute it in a subquery, or write the condition in HAVING"),
+                false => error.with_hint("it belongs to the outer query, from which all its columns come"),
+            };
+            return Err(located(error, &function.name));
+        }
+        let call = match rows {
+            Some(None) => aggregate("count", Vec::new(), asked.clone())?,
+            Some(Some(column)) => {
+                let arg = Bound::known(self.columns.expr(column));
+                aggregate("count", vec![arg], asked.clone())?
+            }
+            None => aggregate(name, args, asked.clone())?,
+        };
+        let key = AggregateKey {
+            name: format!("{} {}", canonical(name), call.ty),
+            args: call.args.clone(),
+            distinct: call.distinct,
+            filter: call.filter.clone(),
+            order_by: call.order_by.clone(),
+            ignore_nulls: asked.ignore_nulls,
+        };
+        if let Some(column) = self.scopes[owner].aggregates_by_key.get(&key) {
+            return Ok(Bound::known(self.columns.expr(*column)));
+        }
+        let nullable = !matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+        let column = self.columns.add(function.to_string(), call.ty, nullable);
+        self.scopes[owner].aggregates.push((column, call));
+        self.scopes[owner].aggregates_by_key.insert(key, column);
+        Ok(Bound::known(self.columns.expr(column)))
+    }
+
+    /// `count(t.*)`: the depth of the scope of a table, and a column that is NULL exactly where an outer join
+    /// has no row of it; none if there is a row always.
+    fn column_of_rows(
+        &mut self,
+        table: &ast::ObjectName,
+    ) -> Result<(usize, Option<entasis_vector::ColumnId>)> {
+        let parts: Vec<String> = table
+            .0
+            .iter()
+            .filter_map(|part| part.as_ident())
+            .map(|ident| ident.value.to_ascii_lowercase())
+            .collect();
+        for depth in (0..self.scopes.len()).rev() {
+            let mut rels = self.scopes[depth].relations_named(&parts);
+            let Some(rel) = rels.next() else { continue };
+            let columns: Vec<_> = rel.columns.all.iter().map(|(_, id)| *id).collect();
+            let is_nulled = |id: &entasis_vector::ColumnId| {
+                self.nulled.iter().any(|(first, end)| (*first..*end).contains(&id.0))
+            };
+            if !columns.iter().any(is_nulled) {
+                return Ok((depth, None));
+            }
+            let sure = columns.iter().find(|id| !self.columns.get(**id).nullable);
+            return match sure {
+                Some(column) => Ok((depth, Some(*column))),
+                None => Err(Error::not_supported(format!(
+                    "count({table}.*) of a table without a NOT NULL column on the outer side of a join"
+                ))
+                .with_hint("count a column that is not NULL where there is a row")),
+            };
+        }
+        let _ = Found::Nothing;
+        Err(Error::input(format!("there is no table {table} in FROM")).with_sqlstate(sqlstate::NO_TABLE))
+    }
+}
+
+fn nested(name: &str) -> Error {
+    Error::input(format!("the aggregate {name} is within another aggregate"))
+        .with_hint("compute the inner one in a subquery")
+}
+
+/// One key of an order, NULLs last unless that is written.
+pub(crate) fn sort_key(expr: Expr, options: &ast::OrderByOptions) -> SortKey {
+    SortKey { expr, descending: options.asc == Some(false), nulls_first: options.nulls_first == Some(true) }
+}
+
+/// The engine's call of an aggregate of this name, in lower case.
+///
+/// # Errors
+/// Input, if it does not take such arguments.
+pub(crate) fn aggregate(name: &str, args: Vec<Bound>, asked: Asked) -> Result<AggregateCall> {
+    let name = canonical(name);
+    let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
+    let wrong = || {
+        let types: Vec<String> = given.iter().map(Given::to_string).collect();
+        let error = Error::input(format!("{name} does not take ({})", types.join(", ")));
+        error.with_sqlstate(sqlstate::NO_FUNCTION)
+    };
+    let Asked { distinct, filter, order_by, ignore_nulls } = asked;
+    let call = |function, args: Vec<Expr>, ty, distinct, order_by| AggregateCall {
+        function,
+        args,
+        distinct,
+        filter: filter.clone(),
+        order_by,
+        ty,
+    };
+    let external = |kind: Kind, args: Vec<Bound>| {
+        let types: Vec<DataType> = args.iter().map(Bound::ty).collect();
+        let (types, result) = kind.types(&types).map_err(|_| wrong())?;
+        let args: Vec<Expr> = args.into_iter().zip(&types).map(|(arg, ty)| arg.cast(*ty)).collect();
+        let own = Call { name: name.into(), kind, args: types, result, ignore_nulls };
+        let function = AggregateFunction::External(Arc::new(own));
+        Ok(call(function, args, result, distinct, order_by.clone()))
+    };
+    let mut args = args;
+    // Sums of exact numbers do not depend on the order of their rows.
+    let order_of_sum = |arg: &Expr| if arg.ty().is_float() { order_by.clone() } else { Vec::new() };
+    match (name, args.as_slice()) {
+        ("count", []) => Ok(call(AggregateFunction::CountStar, vec![], DataType::Int64, false, vec![])),
+        ("count", [arg]) => {
+            let is_every_row = arg.is_literal() && arg.given != Given::Null && !distinct;
+            if is_every_row {
+                return Ok(call(AggregateFunction::CountStar, vec![], DataType::Int64, false, vec![]));
+            }
+            let arg = args.remove(0);
+            let arg = if arg.given == Given::Null { arg.cast(DataType::Int32) } else { arg.expr };
+            Ok(call(AggregateFunction::Count, vec![arg], DataType::Int64, distinct, vec![]))
+        }
+        ("count", _) => Err(Error::input("count takes one argument, or *")),
+        ("sum", [arg]) if arg.given.is_numeric() || arg.given == Given::Null => {
+            let (taken, result) = match arg.ty() {
+                DataType::Null => (DataType::Int64, DataType::Int64),
+                ty @ (DataType::Int64 | DataType::UInt64) => {
+                    (ty, DataType::Decimal { precision: 38, scale: 0 })
+                }
+                DataType::Decimal { precision, scale } => {
+                    let more =
+                        DataType::Decimal { precision: precision.saturating_add(MORE_DIGITS).min(38), scale };
+                    (arg.ty(), more)
+                }
+                ty if ty.is_float() => (DataType::Float64, DataType::Float64),
+                ty if ty.integer_range().is_some_and(|(low, _)| low == 0) => (ty, DataType::UInt64),
+                ty => (ty, DataType::Int64),
+            };
+            let arg = args.remove(0).cast(taken);
+            let order = order_of_sum(&arg);
+            Ok(call(AggregateFunction::Sum, vec![arg], result, distinct, order))
+        }
+        ("avg", [arg]) if arg.given.is_numeric() || arg.given == Given::Null => {
+            let arg = args.remove(0);
+            let arg = if arg.given == Given::Null { arg.cast(DataType::Float64) } else { arg.expr };
+            let order = order_of_sum(&arg);
+            Ok(call(AggregateFunction::Avg, vec![arg], DataType::Float64, distinct, order))
+        }
+        ("sum", [_]) => external(Kind::Span, args),
+        ("avg", [_]) => external(Kind::Mean, args),
+        ("min" | "max" | "any_value", [arg]) => {
+            let ty = arg.ty();
+            let (function, order) = match name {
+                "min" => (AggregateFunction::Min, Vec::new()),
+                "max" => (AggregateFunction::Max, Vec::new()),
+                _ => (AggregateFunction::AnyValue, order_by.clone()),
+            };
+            Ok(call(function, vec![args.remove(0).expr], ty, false, order))
+        }
+        ("bool_and" | "bool_or", [_]) => {
+            let function =
+                if name == "bool_and" { AggregateFunction::BoolAnd } else { AggregateFunction::BoolOr };
+            let arg = condition(args.remove(0))?;
+            Ok(call(function, vec![arg], DataType::Boolean, false, vec![]))
+        }
+        _ => match kind_of(name) {
+            Some(kind) => external(kind, args),
+            None => Err(wrong()),
+        },
+    }
+}
