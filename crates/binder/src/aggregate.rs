@@ -8,7 +8,7 @@
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
 use crate::operator::condition;
-use crate::scope::{AggregateKey, Clause, Found};
+use crate::scope::{AggregateKey, Clause};
 use entasis_engine::plan::{AggregateCall, AggregateFunction, SortKey};
 use entasis_functions::aggregates::{Call, Kind, OF_ORDER, aggregates};
 use entasis_functions::types::Given;
@@ -59,9 +59,37 @@ pub(crate) struct Asked {
     pub(crate) ignore_nulls: bool,
 }
 
+/// An argument as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Arg<'q> {
+    /// An expression.
+    Expr(&'q ast::Expr),
+    /// `a = 1`, which the parser takes for an argument with a name.
+    Equal(&'q ast::Expr, &'q ast::Expr),
+    /// The same, where it is a name by itself.
+    NameEquals(&'q ast::Ident, &'q ast::Expr),
+}
+
+impl<'q> Arg<'q> {
+    /// The argument that is an expression, whatever the parser takes it for.
+    pub(crate) fn of(arg: &'q FunctionArg) -> Option<Arg<'q>> {
+        use ast::FunctionArgOperator::Equals;
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(Arg::Expr(expr)),
+            FunctionArg::ExprNamed { name, arg: FunctionArgExpr::Expr(right), operator: Equals } => {
+                Some(Arg::Equal(name, right))
+            }
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(right), operator: Equals } => {
+                Some(Arg::NameEquals(name, right))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The arguments of a call as they are written, with its clauses.
 pub(crate) struct Written<'q> {
-    pub(crate) args: Vec<&'q ast::Expr>,
+    pub(crate) args: Vec<Arg<'q>>,
     /// `count(*)`, or `count(t.*)` with the name of the table.
     pub(crate) rows: Option<Option<&'q ast::ObjectName>>,
     pub(crate) distinct: bool,
@@ -95,16 +123,19 @@ impl<'a, 'q> Binder<'a, 'q> {
         written.distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for arg in &list.args {
             match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => written.args.push(expr),
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if name == "count" => {
                     written.rows = Some(None)
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) if name == "count" => {
                     written.rows = Some(Some(table));
                 }
-                FunctionArg::Unnamed(_) => return Err(Error::input(format!("{name} does not take *"))),
-                // The parser takes `f(a = 1)` for an argument with a name.
-                _ => return Err(Error::not_supported(format!("arguments of {name} by name"))),
+                arg => match Arg::of(arg) {
+                    Some(arg) => written.args.push(arg),
+                    None if matches!(arg, FunctionArg::Unnamed(_)) => {
+                        return Err(Error::input(format!("{name} does not take *")));
+                    }
+                    None => return Err(Error::not_supported(format!("arguments of {name} by name"))),
+                },
             }
         }
         for clause in &list.clauses {
@@ -117,7 +148,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
         }
         // `last_value(abs(a) IGNORE NULLS)`: the parser takes the clause for one of `abs`.
-        if let Some(ast::Expr::Function(last)) = written.args.last()
+        if let Some(Arg::Expr(ast::Expr::Function(last))) = written.args.last()
             && last.over.is_none()
             && let Some(treatment) = last.null_treatment
             && !is_aggregate(&crate::call::name_of(last))
@@ -155,13 +186,13 @@ impl<'a, 'q> Binder<'a, 'q> {
                 written.descending = inline.first().is_some_and(|key| is_descending(key));
             } else {
                 let key = single()?;
-                written.args.insert(0, &key.expr);
+                written.args.insert(0, Arg::Expr(&key.expr));
                 written.descending = is_descending(key);
             }
         } else if keys.is_empty() {
         } else if name == "mode" && written.args.is_empty() {
             let key = single()?;
-            written.args.push(&key.expr);
+            written.args.push(Arg::Expr(&key.expr));
             written.order_by.push(key);
         } else if matches!(name, "string_agg" | "group_concat" | "listagg") {
             if !written.order_by.is_empty() {
@@ -178,7 +209,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     pub(crate) fn asked(&mut self, written: &Written<'q>) -> Result<(Vec<Bound>, Asked)> {
         let mut args = Vec::with_capacity(written.args.len());
         for arg in &written.args {
-            args.push(self.expr(arg)?);
+            args.push(self.argument_of(*arg)?);
         }
         if written.descending {
             if args.len() == 1 {
@@ -189,6 +220,16 @@ impl<'a, 'q> Binder<'a, 'q> {
         let filter = written.filter.map(|filter| self.condition(filter)).transpose()?;
         let order_by = self.sort_keys(&written.order_by)?;
         Ok((args, Asked { distinct: written.distinct, filter, order_by, ignore_nulls: written.ignore_nulls }))
+    }
+
+    /// Binds an argument.
+    pub(crate) fn argument_of(&mut self, arg: Arg<'q>) -> Result<Bound> {
+        let (left, right) = match arg {
+            Arg::Expr(expr) => return self.expr(expr),
+            Arg::Equal(left, right) => (self.expr(left)?, self.expr(right)?),
+            Arg::NameEquals(left, right) => (self.name(left)?, self.expr(right)?),
+        };
+        self.operator(&ast::BinaryOperator::Eq, left, right)
     }
 
     /// Keys of an order within a call; constants do not order anything.
@@ -212,18 +253,22 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         // Names of results are not names of columns: no alias is visible within.
         let visible = std::mem::take(&mut self.scope().visible_aliases);
-        let before = self.innermost.take();
+        let before = std::mem::take(&mut self.read);
         let captures = self.captures;
         let pending = self.scope().pending.len();
         let clause = self.clause();
-        let bound = match clause {
-            Clause::Aggregate => Err(nested(name)),
-            _ => self.within(Clause::Aggregate, |binder| binder.asked(&written)),
-        };
-        let mut read = self.innermost;
-        self.innermost = before.max(read);
+        let bound = self.within(Clause::Aggregate, |binder| binder.asked(&written));
+        // Scopes within it are none of which it could be.
+        let within = if own >= 127 { u128::MAX } else { (2u128 << own) - 1 };
+        let read = self.read & within;
+        let mut read = (read != 0).then(|| 127 - read.leading_zeros() as usize);
+        self.read |= before;
         self.scope().visible_aliases = visible;
         let (args, asked) = bound?;
+        if written.rows.is_some() && written.distinct {
+            let error = Error::input(format!("{name} takes DISTINCT with an argument, and not with *"));
+            return Err(located(error.with_sqlstate(sqlstate::SYNTAX), &function.name));
+        }
         let mut rows = None;
         if let Some(of) = written.rows {
             rows = Some(match of {
@@ -250,7 +295,8 @@ impl<'a, 'q> Binder<'a, 'q> {
             let error = match its_clause {
                 Clause::Aggregate => nested(name),
                 its_clause => {
-                    Error::input(format!("the aggregate {name} is not allowed in {}", its_clause.name()))
+                    let of = if owner == own { "" } else { " of its own query" };
+                    Error::input(format!("the aggregate {name} is not allowed in {}{of}", its_clause.name()))
                 }
             };
             let error = match owner == own {
@@ -258,6 +304,16 @@ impl<'a, 'q> Binder<'a, 'q> {
                 false => error.with_hint("it belongs to the outer query, from which all its columns come"),
             };
             return Err(located(error, &function.name));
+        }
+        // What it reads must not be an aggregate of the same groups.
+        let made = &self.scopes[owner].aggregates;
+        let parts = args.iter().map(|arg| &arg.expr).chain(&asked.filter);
+        let mut columns = Vec::new();
+        parts
+            .chain(asked.order_by.iter().map(|key| &key.expr))
+            .for_each(|part| part.collect_columns(&mut columns));
+        if made.iter().any(|(column, _)| columns.contains(column)) {
+            return Err(located(nested(name), &function.name));
         }
         let call = match rows {
             Some(None) => aggregate("count", Vec::new(), asked.clone())?,
@@ -300,30 +356,17 @@ impl<'a, 'q> Binder<'a, 'q> {
         for depth in (0..self.scopes.len()).rev() {
             let mut rels = self.scopes[depth].relations_named(&parts);
             let Some(rel) = rels.next() else { continue };
-            let columns: Vec<_> = rel.columns.all.iter().map(|(_, id)| *id).collect();
-            let is_nulled = |id: &entasis_vector::ColumnId| {
-                self.nulled.iter().any(|(first, end)| (*first..*end).contains(&id.0))
-            };
-            if !columns.iter().any(is_nulled) {
-                return Ok((depth, None));
-            }
-            let sure = columns.iter().find(|id| !self.columns.get(**id).nullable);
-            return match sure {
-                Some(column) => Ok((depth, Some(*column))),
-                None => Err(Error::not_supported(format!(
-                    "count({table}.*) of a table without a NOT NULL column on the outer side of a join"
-                ))
-                .with_hint("count a column that is not NULL where there is a row")),
-            };
+            return Ok((depth, rel.presence));
         }
-        let _ = Found::Nothing;
         Err(Error::input(format!("there is no table {table} in FROM")).with_sqlstate(sqlstate::NO_TABLE))
     }
 }
 
 fn nested(name: &str) -> Error {
-    Error::input(format!("the aggregate {name} is within another aggregate"))
-        .with_hint("compute the inner one in a subquery")
+    Error::input(format!(
+        "aggregate calls cannot be nested: {name} is within another one, or another one within it"
+    ))
+    .with_hint("compute the inner one in a subquery")
 }
 
 /// One key of an order, NULLs last unless that is written.

@@ -13,6 +13,8 @@ use entasis_vector::expr::Expr;
 use entasis_vector::suggest::nearest;
 use entasis_vector::{ColumnId, DataType, Error, Result};
 use sqlparser::ast::{Ident, Spanned};
+use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Tables besides those of the catalog, under names that no user can write.
@@ -24,7 +26,12 @@ pub struct Given {
     pub rows: Option<Arc<Plan>>,
     /// The query is the text of a view.
     pub is_view: bool,
+    /// What a `DESCRIBE` in `FROM` gives for the text of the statement: the plan of constant rows.
+    pub describe: Option<Describe>,
 }
+
+/// See [`Given::describe`].
+pub type Describe = fn(&str, &dyn Catalog, Parameters<'_>) -> Result<Plan>;
 
 /// The name of [`Given::target`].
 pub const TARGET: &str = "entasis:target";
@@ -44,12 +51,14 @@ pub(crate) struct Binder<'a, 'q> {
     pub(crate) withs: Vec<Frame<'q>>,
     /// The views that are being bound, outermost first.
     pub(crate) views: Vec<String>,
-    /// The depth of the innermost scope of which a column was read since somebody asked.
-    pub(crate) innermost: Option<usize>,
+    /// The depths of the scopes of which columns were read since somebody asked, a bit each.
+    pub(crate) read: u128,
     /// How often a column of a scope around was read.
     pub(crate) captures: usize,
     /// Ranges of columns that an outer join fills with NULLs: the first, and the one behind the last.
     pub(crate) nulled: Vec<(u32, u32)>,
+    /// The tables whose rows the statement counts: `count(t.*)`.
+    pub(crate) counted: Rc<HashSet<String>>,
     /// A call whose NULL treatment belongs to the call around it.
     pub(crate) excused: Option<&'q sqlparser::ast::Function>,
 }
@@ -67,9 +76,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             scopes: Vec::new(),
             withs: Vec::new(),
             views: Vec::new(),
-            innermost: None,
+            read: 0,
             captures: 0,
             nulled: Vec::new(),
+            counted: Rc::default(),
             excused: None,
         }
     }
@@ -94,7 +104,7 @@ impl<'a, 'q> Binder<'a, 'q> {
 
     /// What a column gives, which was found in the scope at this depth.
     fn read(&mut self, depth: usize, column: ColumnId) -> Bound {
-        self.innermost = self.innermost.max(Some(depth));
+        self.read |= 1u128.checked_shl(depth as u32).unwrap_or(0);
         if depth + 1 < self.scopes.len() {
             self.captures += 1;
         }
@@ -109,7 +119,11 @@ impl<'a, 'q> Binder<'a, 'q> {
                 Found::Nothing | Found::NotInTable(_) => {}
                 Found::Column(column) => return Ok(self.read(depth, column)),
                 Found::Refused => return Err(locate_ident(refused(&name), ident)),
-                Found::Several(places) => return Err(locate_ident(ambiguous(&name, &places), ident)),
+                Found::Several(places) => {
+                    // An item of the select list may have the name.
+                    let bound = if depth + 1 == self.scopes.len() { self.alias(&name)? } else { None };
+                    return bound.ok_or_else(|| locate_ident(ambiguous(&name, &places), ident));
+                }
             }
         }
         if let Some(bound) = self.alias(&name)? {
@@ -152,7 +166,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
             if let Some((rel, table)) = not_in_table {
                 let name = &parts[table];
-                let error = Error::input(format!("there is no column {name} in {}", rel.alias));
+                let error = Error::input(format!("there is no column {}.{name}", rel.alias));
                 let error = error.with_sqlstate(sqlstate::NO_COLUMN);
                 let names = rel.columns.all.iter().map(|(name, _)| &**name);
                 let error = match nearest(name, names) {
@@ -168,7 +182,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             return self.fields(bound, &idents[1..]);
         }
         let table = parts[..parts.len() - 1].join(".");
-        let text = format!("there is no table {table} in FROM");
+        let text = format!("there is no column {}: there is no table {table} in FROM", parts.join("."));
         let error = Error::input(text).with_sqlstate(sqlstate::NO_TABLE);
         let names: Vec<Rel> = self.scopes.iter().flat_map(|scope| scope.relations.clone()).collect();
         let error = match nearest(&table, names.iter().map(|rel| &*rel.alias).filter(|name| !name.is_empty()))
@@ -259,7 +273,7 @@ fn refused(name: &str) -> Error {
     ))
 }
 
-fn ambiguous(name: &str, places: &[String]) -> Error {
+pub(crate) fn ambiguous(name: &str, places: &[String]) -> Error {
     let error = Error::input(format!("the column {name} is in more than one table"));
     match places.iter().all(|place| place != name) {
         true => error.with_hint(format!("write the table in front: {}", places.join(" or "))),

@@ -69,7 +69,7 @@ impl Bound {
     pub(crate) fn implicit(self, ty: DataType, what: &str) -> Result<Expr> {
         match implicit(self.given, ty) {
             Some(Implicit(_)) => Ok(self.cast(ty)),
-            None => Err(Error::input(format!("{what} takes a {ty}, not a {}", self.given))
+            None => Err(Error::input(format!("{what} does not take ({}), but a {ty}", self.given))
                 .with_hint(format!("cast it: CAST(value AS {ty})"))),
         }
     }

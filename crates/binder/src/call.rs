@@ -9,7 +9,7 @@
 //! | functions of time, which read the session | [`entasis_functions::TimeFunction`] |
 //! | all others | their definitions in the catalog of functions, by [`choose`] |
 
-use crate::aggregate;
+use crate::aggregate::{self, Arg};
 use crate::binder::Binder;
 use crate::bound::Bound;
 use crate::operator::unified;
@@ -91,32 +91,13 @@ impl<'a, 'q> Binder<'a, 'q> {
         };
         let mut args = Vec::with_capacity(list.args.len());
         for arg in &list.args {
-            args.push(match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.expr(expr)?,
-                // The parser takes `f(a = 1)` for an argument with a name.
-                FunctionArg::ExprNamed {
-                    name: left,
-                    arg: FunctionArgExpr::Expr(right),
-                    operator: ast::FunctionArgOperator::Equals,
-                } => {
-                    let (left, right) = (self.expr(left)?, self.expr(right)?);
-                    self.operator(&ast::BinaryOperator::Eq, left, right)?
-                }
-                FunctionArg::Named {
-                    name: left,
-                    arg: FunctionArgExpr::Expr(right),
-                    operator: ast::FunctionArgOperator::Equals,
-                } => {
-                    let (left, right) = (self.name(left)?, self.expr(right)?);
-                    self.operator(&ast::BinaryOperator::Eq, left, right)?
-                }
-                FunctionArg::Unnamed(_) => {
+            args.push(match Arg::of(arg) {
+                Some(arg) => self.argument_of(arg)?,
+                None if matches!(arg, FunctionArg::Unnamed(_)) => {
                     let error = Error::input(format!("{name} does not take *"));
                     return Err(error.with_sqlstate(sqlstate::SYNTAX));
                 }
-                FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
-                    return Err(Error::not_supported(format!("arguments of {name} by name")));
-                }
+                None => return Err(Error::not_supported(format!("arguments of {name} by name"))),
             });
         }
         Ok(args)
@@ -158,12 +139,21 @@ impl<'a, 'q> Binder<'a, 'q> {
             _ if UNIFYING.contains(&name) => unified(args, Meeting::Strict, name)?.0,
             Body::Overloads(overloads) => {
                 let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
+                let settled = |given: &Given| match given {
+                    // What is written as a text is a time, where that decides.
+                    Given::Text => Given::Known(DataType::Timestamp),
+                    other => *other,
+                };
                 let ambiguous = |_| {
                     let types: Vec<String> = given.iter().map(Given::to_string).collect();
                     Error::input(format!("{name}({}) may be several functions", types.join(", ")))
                         .with_hint("cast an argument: CAST(value AS type)")
                 };
-                let chosen = choose(overloads, &given).map_err(ambiguous)?.or_else(|| {
+                let chosen = choose(overloads, &given).or_else(|error| {
+                    let given: Vec<Given> = given.iter().map(settled).collect();
+                    choose(overloads, &given).map_err(|_| error)
+                });
+                let chosen = chosen.map_err(ambiguous)?.or_else(|| {
                     // Calendar functions of an instant are those of its local time.
                     let local = |given: &Given| match given {
                         Given::Known(DataType::TimestampTz) => Given::Known(DataType::Timestamp),

@@ -331,7 +331,15 @@ impl<'a, 'q> Binder<'a, 'q> {
             return self.between_rows(&own, low, high, negated);
         }
         let [input, low, high] = [input, low, high].map(|part| self.expr(part));
-        let within = match unified(vec![input?, low?, high?], Meeting::Strict, "BETWEEN")?.0.as_slice() {
+        let parts = vec![input?, low?, high?];
+        let refused = {
+            let [value, low, high] = [&parts[0], &parts[1], &parts[2]].map(|part| part.given);
+            format!("{value} is not BETWEEN {low} AND {high}")
+        };
+        let parts = unified(parts, Meeting::Strict, "BETWEEN").map_err(|_| {
+            Error::input(refused).with_hint("compare values of one type: CAST(value AS type)")
+        })?;
+        let within = match parts.0.as_slice() {
             [input, low, high] => Expr::And(vec![
                 Expr::compare(CompareOp::GtEq, input.clone(), low.clone()),
                 Expr::compare(CompareOp::LtEq, input.clone(), high.clone()),

@@ -64,7 +64,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             let next = self.joined(table, all.as_ref())?;
             all = Some(match all {
                 None => next,
-                Some(left) => self.product(left, next, self.captures > captures),
+                Some(left) => {
+                    self.distinguish(&left, &next)?;
+                    self.product(left, next, self.captures > captures)
+                }
             });
         }
         Ok(all.unwrap_or_else(|| From {
@@ -82,6 +85,19 @@ impl<'a, 'q> Binder<'a, 'q> {
             left = self.join(left, join, before)?;
         }
         Ok(left)
+    }
+
+    /// Refuses two relations of one name.
+    fn distinguish(&self, left: &From, right: &From) -> Result<()> {
+        let named = |rel: &&Rel| !rel.alias.is_empty();
+        for rel in right.relations.iter().filter(named) {
+            let same = |other: &Rel| other.alias == rel.alias && other.qualifiers == rel.qualifiers;
+            if left.relations.iter().any(same) {
+                let error = Error::input(format!("there are two tables named {} in FROM", rel.alias));
+                return Err(error.with_hint("name one of them differently: FROM table AS name"));
+            }
+        }
+        Ok(())
     }
 
     /// All pairs.
@@ -122,10 +138,14 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
         };
         let is_asof = join.global || nearest.is_some();
+        if is_asof && !matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::AsOf { .. }) {
+            return Err(Error::not_supported("ASOF JOIN that is neither an inner nor a LEFT join"));
+        }
         let captures = self.captures;
         let is_refused = matches!(kind, JoinKind::Right | JoinKind::Full) || swaps;
         let around: Vec<&From> = before.into_iter().chain([&left]).collect();
         let right = self.factor(&join.relation, &around, is_refused)?;
+        self.distinguish(&left, &right)?;
         let depends = self.captures > captures && is_dependent(&left.node, &right.node);
         if is_asof {
             if depends {
@@ -151,7 +171,14 @@ impl<'a, 'q> Binder<'a, 'q> {
         let names = match constraint {
             JoinConstraint::None => Vec::new(),
             JoinConstraint::On(_) => Vec::new(),
-            JoinConstraint::Using(names) => names.iter().map(using_name).collect::<Result<Vec<Ident>>>()?,
+            JoinConstraint::Using(names) => {
+                let names = names.iter().map(using_name).collect::<Result<Vec<Ident>>>()?;
+                // A column that is named twice is merged once.
+                let is_first = |place: usize| {
+                    !names[..place].iter().any(|name| name.value.eq_ignore_ascii_case(&names[place].value))
+                };
+                (0..names.len()).filter(|place| is_first(*place)).map(|place| names[place].clone()).collect()
+            }
             JoinConstraint::Natural => {
                 let other = right.names();
                 let mut names: Vec<Box<str>> = left.names();
@@ -162,7 +189,8 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
         };
         for name in &names {
-            let (l, r) = (self.side_column(&left, name)?, self.side_column(&right, name)?);
+            let l = self.side_column(&left, name, "left")?;
+            let r = self.side_column(&right, name, "right")?;
             let bound = [l, r].map(|column| Bound::known(self.columns.expr(column)));
             let [lb, rb] = bound;
             let (le, re) = comparable(CompareOp::Eq, lb, rb).map_err(|error| locate_ident(error, name))?;
@@ -329,17 +357,20 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     /// The column of one side of a join that USING names.
-    fn side_column(&self, side: &From, name: &Ident) -> Result<ColumnId> {
+    fn side_column(&self, side: &From, name: &Ident, which: &str) -> Result<ColumnId> {
         let lower = name.value.to_ascii_lowercase();
         match side.scope().find(&lower) {
             Found::Column(column) => Ok(column),
             Found::Several(_) => {
-                let error =
-                    Error::input(format!("the column {lower} of USING is in several tables of one side"));
-                Err(locate_ident(error, name))
+                let text = format!(
+                    "USING ({lower}): the column is there more than once on the {which} side of the join"
+                );
+                Err(locate_ident(Error::input(text), name))
             }
             _ => {
-                let error = Error::input(format!("there is no column {lower} on both sides of the join"));
+                let error = Error::input(format!(
+                    "USING ({lower}): there is no column {lower} on the {which} side of the join"
+                ));
                 Err(locate_ident(error.with_sqlstate(sqlstate::NO_COLUMN), name))
             }
         }
@@ -441,7 +472,14 @@ impl<'a, 'q> Binder<'a, 'q> {
                 column.0 = given.name.value.to_ascii_lowercase().into();
             }
         }
-        Ok(From::one(node, Rel::new(&own, listed)))
+        let mut rel = Rel::new(&own, listed);
+        let mut node = node;
+        if self.counted.contains(&own) {
+            let presence = self.columns.add("row", DataType::Boolean, false);
+            node = project(node, vec![(presence, Expr::boolean(true))]);
+            rel.presence = Some(presence);
+        }
+        Ok(From::one(node, rel))
     }
 }
 
@@ -524,7 +562,8 @@ impl<'a, 'q> Binder<'a, 'q> {
             JoinConstraint::Using(names) if nearest.is_none() => {
                 for (place, name) in names.iter().enumerate() {
                     let ident = using_name(name)?;
-                    let (l, r) = (self.side_column(&left, &ident)?, self.side_column(&right, &ident)?);
+                    let l = self.side_column(&left, &ident, "left")?;
+                    let r = self.side_column(&right, &ident, "right")?;
                     // The last one is the inequality.
                     let op = if place + 1 == names.len() { CompareOp::GtEq } else { CompareOp::Eq };
                     let bounds = [l, r].map(|column| Bound::known(self.columns.expr(column)));

@@ -11,7 +11,7 @@ use crate::query::{Item, ordinal};
 use crate::scope::{Found, KeySets};
 use crate::sets::Grouping;
 use crate::star::Source;
-use entasis_engine::plan::{self, AggregateCall, Node};
+use entasis_engine::plan::{self, AggregateCall, Node, free_columns};
 use entasis_functions::expressions::fold;
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -100,6 +100,15 @@ impl<'a, 'q> Binder<'a, 'q> {
             .chain(scope.window_calls.iter().map(|call| call.column))
             .chain(scope.unnests.iter().map(|(column, ..)| *column))
             .collect();
+        // Subqueries over aggregates are no keys either, all others are joined before there are groups.
+        let mut made = made;
+        for pending in &mut self.scope().pending {
+            let columns = pending.columns();
+            match free_columns(&pending.node).iter().any(|column| made.contains(&column)) {
+                true => made.extend(columns),
+                false => pending.is_below_groups = true,
+            }
+        }
         for item in items {
             let mut read = Vec::new();
             item.expr.collect_columns(&mut read);

@@ -48,7 +48,7 @@ mod window;
 mod with;
 pub mod zone;
 
-pub use binder::{Given, ROWS, TARGET};
+pub use binder::{Describe, Given, ROWS, TARGET};
 pub use table::{REGISTERED, stem};
 
 use binder::Binder;

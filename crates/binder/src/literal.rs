@@ -8,6 +8,7 @@ use entasis_vector::expr::interval_text::{IntervalUnit, parse_qualified};
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{DataType, Error, Result, Value};
 use sqlparser::ast::{self, DateTimeField, UnaryOperator};
+use std::borrow::Cow;
 
 /// The most digits of a decimal.
 const MOST_DIGITS: usize = 38;
@@ -85,6 +86,8 @@ impl<'a, 'q> Binder<'a, 'q> {
 /// A number: an integer, a decimal with the digits that are written, with an exponent or too many digits a
 /// DOUBLE.
 pub(crate) fn number(text: &str) -> Result<Bound> {
+    let digits: Cow<'_, str> = if text.contains('_') { text.replace('_', "").into() } else { text.into() };
+    let text = &*digits;
     let wrong = || Error::input(format!("{text} is not a number"));
     let double = || {
         Ok(Bound::known(Expr::literal(Value::Float(text.parse().map_err(|_| wrong())?), DataType::Float64)))

@@ -33,10 +33,11 @@ pub(crate) fn comparison(op: &Sql) -> Option<CompareOp> {
 pub(crate) fn condition(bound: Bound) -> Result<Expr> {
     match bound.given {
         Given::Known(DataType::Boolean) => Ok(bound.expr),
-        Given::Known(ty) if !ty.is_numeric() && ty != DataType::Varchar => {
-            Err(Error::input(format!("a condition is {ty}, not BOOLEAN")))
+        Given::Null | Given::Text | Given::Parameter(_) => Ok(bound.cast(DataType::Boolean)),
+        given => {
+            Err(Error::input(format!("a condition is {given}, not BOOLEAN"))
+                .with_hint("compare it: value <> 0"))
         }
-        _ => Ok(bound.cast(DataType::Boolean)),
     }
 }
 

@@ -8,10 +8,15 @@ use entasis_engine::plan::{Distinct, Filter, Limit, Node, Output, Plan, Project,
 use entasis_functions::expressions::fold;
 use entasis_functions::types::Given;
 use entasis_syntax::clauses;
+use entasis_syntax::walk::Walk;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
-use sqlparser::ast::{self, LimitClause, OrderBy, OrderByKind, Query, SetExpr};
-use std::collections::HashMap;
+use sqlparser::ast::{
+    self, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, OrderBy, OrderByKind, Query, SetExpr,
+    Visitor,
+};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 /// A column of a result: an expression over the rows of a node.
 #[derive(Debug, Clone)]
@@ -65,6 +70,7 @@ pub(crate) fn project(input: Node, exprs: Vec<(ColumnId, Expr)>) -> Node {
 impl<'a, 'q> Binder<'a, 'q> {
     /// Binds a query to a plan.
     pub(crate) fn plan(mut self, query: &'q Query) -> Result<Plan> {
+        self.counted = counted(query).into();
         let rows = self.query_rows(query)?;
         let (root, columns) = self.projected(rows);
         let output = columns.into_iter().map(|(name, column)| Output { name, column }).collect();
@@ -130,7 +136,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// The node with a column for each item, and the columns with their names.
     pub(crate) fn projected(&mut self, rows: Rows) -> (Node, Vec<(String, ColumnId)>) {
         let Rows { node, items } = rows;
-        let own: std::collections::HashSet<ColumnId> = match items.iter().all(|item| !is_column(&item.expr)) {
+        let own: HashSet<ColumnId> = match items.iter().all(|item| !is_column(&item.expr)) {
             true => Default::default(),
             false => node.columns().into_iter().collect(),
         };
@@ -282,6 +288,28 @@ impl<'a, 'q> Binder<'a, 'q> {
             _ => Err(located(Error::input(format!("{ast} is not a constant")), ast)),
         }
     }
+}
+
+/// The names of the tables whose rows a query counts by `count(t.*)`, in lower case.
+pub(crate) fn counted(query: &Query) -> HashSet<String> {
+    struct Look(HashSet<String>);
+    impl Visitor for Look {
+        type Break = std::convert::Infallible;
+        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<Self::Break> {
+            if let ast::Expr::Function(function) = expr
+                && let FunctionArguments::List(list) = &function.args
+                && let [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))] =
+                    list.args.as_slice()
+            {
+                let own = table.0.last().and_then(|part| part.as_ident());
+                self.0.extend(own.map(|ident| ident.value.to_ascii_lowercase()));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut look = Look(HashSet::new());
+    let _ = query.walk(&mut look);
+    look.0
 }
 
 /// Takes a range of the rows.

@@ -4,7 +4,7 @@
 //! Keys are looked for from the outside in, so that in `GROUP BY a, a + 1` the sum is a key. To find one, the
 //! hashes of all parts of an expression are computed in one walk, and compared with those of the keys.
 
-use entasis_engine::plan::{ColumnSet, Columns};
+use entasis_engine::plan::ColumnSet;
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Error, Result};
@@ -48,16 +48,22 @@ impl<'k> Regroup<'k> {
     ///
     /// # Errors
     /// Input, for a column that is neither in a key nor in an aggregate.
-    pub(crate) fn apply(&self, expr: &mut Expr, names: &Columns) -> Result<()> {
+    pub(crate) fn apply(&self, expr: &mut Expr, name: &dyn Fn(ColumnId) -> String) -> Result<()> {
         let mut parts = Vec::new();
         if !self.others.is_empty() {
             hash_parts(expr, &mut parts);
         }
         let mut at = 0;
-        self.part(expr, &parts, &mut at, names)
+        self.part(expr, &parts, &mut at, name)
     }
 
-    fn part(&self, expr: &mut Expr, parts: &[Part], at: &mut usize, names: &Columns) -> Result<()> {
+    fn part(
+        &self,
+        expr: &mut Expr,
+        parts: &[Part],
+        at: &mut usize,
+        name: &dyn Fn(ColumnId) -> String,
+    ) -> Result<()> {
         if let Some(part) = parts.get(*at) {
             let found = self.others.get(&part.hash);
             let found = found.and_then(|keys| keys.iter().find(|(key, _)| **key == *expr));
@@ -71,12 +77,12 @@ impl<'k> Regroup<'k> {
         if let Expr::Column { id, .. } = expr {
             match self.columns.get(id) {
                 Some(column) => *id = *column,
-                None if self.input.contains(*id) => return Err(not_grouped(&names.get(*id).name)),
+                None if self.input.contains(*id) => return Err(not_grouped(&name(*id))),
                 None => {}
             }
             return Ok(());
         }
-        expr.children_mut().into_iter().try_for_each(|child| self.part(child, parts, at, names))
+        expr.children_mut().into_iter().try_for_each(|child| self.part(child, parts, at, name))
     }
 }
 

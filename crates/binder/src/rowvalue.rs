@@ -35,8 +35,17 @@ pub(crate) fn no_row(ast: &ast::Expr, length: usize) -> Error {
     Error::input(format!("{ast} is not a row of {length} values"))
 }
 
+/// A value of a row, which may be a row itself.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    /// A value.
+    Value(Bound),
+    /// A row.
+    Row(Vec<Part>),
+}
+
 /// `left op right` of rows.
-pub(crate) fn compare_all(op: CompareOp, left: &[Bound], right: &[Bound]) -> Result<Expr> {
+pub(crate) fn compare_all(op: CompareOp, left: &[Part], right: &[Part]) -> Result<Expr> {
     use CompareOp::{DistinctFrom, Eq, Gt, GtEq, Lt, LtEq, NotDistinctFrom, NotEq};
     let (l, r) = (left.len(), right.len());
     if l != r {
@@ -44,7 +53,12 @@ pub(crate) fn compare_all(op: CompareOp, left: &[Bound], right: &[Bound]) -> Res
     }
     let each = |op: CompareOp| {
         let pairs = left.iter().zip(right);
-        pairs.map(|(l, r)| Ok(compare(op, l.clone(), r.clone())?.expr)).collect::<Result<Vec<Expr>>>()
+        let compared = pairs.map(|pair| match pair {
+            (Part::Value(l), Part::Value(r)) => Ok(compare(op, l.clone(), r.clone())?.expr),
+            (Part::Row(l), Part::Row(r)) => compare_all(op, l, r),
+            _ => Err(Error::input("a row is compared with what is no row")),
+        });
+        compared.collect::<Result<Vec<Expr>>>()
     };
     let strict = match op {
         Eq | NotDistinctFrom => return Ok(Expr::and(each(op)?)),
@@ -62,11 +76,15 @@ pub(crate) fn compare_all(op: CompareOp, left: &[Bound], right: &[Bound]) -> Res
 }
 
 impl<'a, 'q> Binder<'a, 'q> {
-    fn row(&mut self, parts: &[&'q ast::Expr]) -> Result<Vec<Bound>> {
-        parts.iter().map(|part| self.expr(part)).collect()
+    pub(crate) fn row(&mut self, parts: &[&'q ast::Expr]) -> Result<Vec<Part>> {
+        let part = |part: &&'q ast::Expr| match self::parts(part) {
+            Some(parts) => self.row(&parts).map(Part::Row),
+            None => self.expr(part).map(Part::Value),
+        };
+        parts.iter().map(part).collect()
     }
 
-    fn row_of(&mut self, ast: &'q ast::Expr, length: usize) -> Result<Vec<Bound>> {
+    fn row_of(&mut self, ast: &'q ast::Expr, length: usize) -> Result<Vec<Part>> {
         match parts(ast) {
             Some(parts) => self.row(&parts),
             None => Err(no_row(ast, length)),

@@ -28,6 +28,8 @@ pub(crate) struct Rel {
     pub(crate) columns: Rc<Listed>,
     /// Another name of a column, which counts where no column has it.
     pub(crate) second: Option<(Box<str>, ColumnId)>,
+    /// A column that is TRUE in every row, if somebody counts its rows.
+    pub(crate) presence: Option<ColumnId>,
     /// Rows of the left side of a RIGHT or FULL JOIN, which the right side must not read.
     pub(crate) is_refused: bool,
 }
@@ -156,6 +158,16 @@ pub(crate) struct Pending {
     pub(crate) outputs: Vec<ColumnId>,
     /// True if it is read by an argument of an aggregate or a key of the groups.
     pub(crate) is_below_groups: bool,
+}
+
+impl Pending {
+    /// The columns that it adds.
+    pub(crate) fn columns(&self) -> Vec<ColumnId> {
+        match self.kind {
+            JoinKind::Mark { mark, .. } => vec![mark],
+            _ => self.outputs.clone(),
+        }
+    }
 }
 
 /// Several sets of keys.
@@ -298,6 +310,7 @@ impl Rel {
             qualifiers: Rc::new([]),
             columns: Rc::new(Listed::new(columns)),
             second: None,
+            presence: None,
             is_refused: false,
         }
     }
@@ -319,7 +332,7 @@ impl Rel {
     }
 
     /// The name of one of its columns with its own before it.
-    fn qualified(&self, column: &str) -> String {
+    pub(crate) fn qualified(&self, column: &str) -> String {
         if self.alias.is_empty() { column.to_owned() } else { format!("{}.{column}", self.alias) }
     }
 }

@@ -9,12 +9,12 @@
 //!    HAVING; windows; QUALIFY; lists that are taken apart; DISTINCT; order; limit.
 
 use crate::aggregate::{Asked, aggregate, sort_key};
-use crate::binder::{Binder, located};
+use crate::binder::{Binder, ambiguous, located};
 use crate::bound::Bound;
 use crate::literal::plain;
 use crate::query::{Item, Range, Rows, filter, limited, ordinal, places, project, take};
 use crate::regroup::Regroup;
-use crate::scope::{Alias, Clause, Pending, Scope, WindowUse};
+use crate::scope::{Alias, Clause, Pending, Rel, Scope, WindowUse};
 use crate::settle::settled;
 use crate::star::Source;
 use crate::subquery::join_pending;
@@ -77,8 +77,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             self.filtered(predicate, node)?;
         }
         self.scope().clause = Clause::GroupBy;
+        self.scope().visible_aliases = aliases;
         let is_by_all = self.group_by(select, &sources)?;
         self.scope().clause = Clause::Select;
+        let asts: Vec<Option<&'q ast::Expr>> = sources.iter().map(Source::ast).collect();
         let items = self.items(sources)?;
         if is_by_all {
             self.group_by_all(&items);
@@ -111,10 +113,21 @@ impl<'a, 'q> Binder<'a, 'q> {
                 let mut bound = Vec::with_capacity(keys.len());
                 let places = places(&items);
                 for key in keys {
-                    bound.push(sort_key(
-                        self.result_or_expr(&key.expr, &items, &places, "ORDER BY")?,
-                        &key.options,
-                    ));
+                    // A subquery that is a result is computed once.
+                    let same = match has_subquery(&key.expr) {
+                        true => asts.iter().position(|ast| *ast == Some(&key.expr)),
+                        false => None,
+                    };
+                    let key_of_distinct = match &select.distinct {
+                        Some(Distinct::On(keys)) => keys.iter().position(|on| *on == key.expr),
+                        _ => None,
+                    };
+                    let expr = match (same, key_of_distinct) {
+                        (Some(place), _) => items[place].expr.clone(),
+                        (None, Some(place)) => on[place].clone(),
+                        (None, None) => self.result_or_expr(&key.expr, &items, &places, "ORDER BY")?,
+                    };
+                    bound.push(sort_key(expr, &key.options));
                 }
                 bound
             }
@@ -221,6 +234,13 @@ impl<'a, 'q> Binder<'a, 'q> {
         {
             let first = &items[found[0]].expr;
             if found.iter().any(|place| items[*place].expr != *first) {
+                let is_column = |place: &usize| matches!(items[*place].expr, Expr::Column { .. });
+                if found.iter().all(is_column) {
+                    return Err(located(
+                        ambiguous(&ident.value.to_ascii_lowercase(), &[ident.value.to_ascii_lowercase()]),
+                        ast,
+                    ));
+                }
                 let text = format!("{} in {clause} may be several results", ident.value);
                 return Err(located(Error::input(text).with_hint("write the number of the result"), ast));
             }
@@ -243,7 +263,18 @@ impl<'a, 'q> Binder<'a, 'q> {
         is_distinct: bool,
         range: Range,
     ) -> Result<Rows> {
-        let Scope { aggregates, window_calls, pending, unnests, keys, sets, is_grouped, early, .. } = scope;
+        let Scope {
+            relations,
+            aggregates,
+            window_calls,
+            pending,
+            unnests,
+            keys,
+            sets,
+            is_grouped,
+            early,
+            ..
+        } = scope;
         let (below, mut above): (Vec<Pending>, Vec<Pending>) =
             pending.into_iter().partition(|pending| pending.is_below_groups);
         below.into_iter().for_each(|pending| join_pending(&mut node, pending));
@@ -260,8 +291,13 @@ impl<'a, 'q> Binder<'a, 'q> {
             let written = keys.iter().map(|(column, key)| (key, *column));
             let regroup =
                 Regroup::new(written.chain(made.iter().map(|(column, key)| (key, *column))), &input);
-            let names = &self.columns;
-            let mut apply = |expr: &mut Expr| regroup.apply(expr, names);
+            let columns = &self.columns;
+            let name = |id: ColumnId| {
+                let of = |rel: &Rel| rel.columns.all.iter().any(|(_, own)| *own == id);
+                let name = &columns.get(id).name;
+                relations.iter().find(|rel| of(rel)).map_or_else(|| name.clone(), |rel| rel.qualified(name))
+            };
+            let mut apply = |expr: &mut Expr| regroup.apply(expr, &name);
             parts.each(&mut apply)?;
             window_calls.iter_mut().try_for_each(|call| each_of_window(call, &mut apply))?;
             unnests.iter_mut().try_for_each(|(_, list, _)| apply(list))?;
@@ -281,6 +317,11 @@ impl<'a, 'q> Binder<'a, 'q> {
         let mut order: Vec<SortKey> = Vec::with_capacity(parts.order.len());
         let mut rows = Rows { node, items: parts.items };
         if !parts.on.is_empty() {
+            let first = parts.order.iter().take(parts.on.len());
+            if first.into_iter().any(|key| !parts.on.contains(&key.expr)) {
+                let error = Error::input("the first keys of ORDER BY are those of DISTINCT ON");
+                return Err(error.with_hint("the row that comes first in the order is kept of each key"));
+            }
             return self.distinct_on(rows, parts.on, parts.order, range);
         }
         if is_distinct {

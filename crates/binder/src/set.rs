@@ -82,8 +82,15 @@ impl<'a, 'q> Binder<'a, 'q> {
             return Err(located(Error::input(text), *arm));
         }
         let mut types = Vec::with_capacity(width);
+        let mut are_open = Vec::with_capacity(width);
         for place in 0..width {
-            let given = inputs.iter().map(|(rows, _)| rows.items[place].given);
+            let items = || inputs.iter().map(|(rows, _)| &rows.items[place]);
+            are_open.push(open(items().map(|item| item.given)));
+            let exact = exact_among(items().map(|item| item.given));
+            let given = items().map(|item| match exact {
+                Some(exact) => beside_expr(&item.expr, item.given, exact),
+                None => item.given,
+            });
             let ty = common(given, Meeting::Union).ok_or_else(|| {
                 let name = &inputs[0].0.items[place].name;
                 let mut types: Vec<String> =
@@ -109,9 +116,9 @@ impl<'a, 'q> Binder<'a, 'q> {
         let columns: Vec<ColumnId> =
             names.iter().zip(&types).map(|(name, ty)| self.columns.add(name.as_str(), *ty, true)).collect();
         let node = Node::SetOperation(SetOperation { kind, all, inputs: sides, columns: columns.clone() });
-        let items = names.into_iter().zip(columns).map(|(name, column)| {
+        let items = names.into_iter().zip(columns).zip(are_open).map(|((name, column), is_open)| {
             let Bound { expr, given } = Bound::known(self.columns.expr(column));
-            Item { name, expr, given }
+            Item { name, expr, given: is_open.unwrap_or(given) }
         });
         Ok(Rows { node, items: items.collect() })
     }
@@ -140,7 +147,12 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         let mut types = Vec::with_capacity(width);
         for place in 0..width {
-            let ty = common(bound.iter().map(|(row, _)| row[place].given), Meeting::Union);
+            let exact = exact_among(bound.iter().map(|(row, _)| row[place].given));
+            let given = bound.iter().map(|(row, _)| match exact {
+                Some(exact) => beside_expr(&row[place].expr, row[place].given, exact),
+                None => row[place].given,
+            });
+            let ty = common(given, Meeting::Union);
             types.push(ty.ok_or_else(|| {
                 let mut types: Vec<String> =
                     bound.iter().map(|(row, _)| row[place].given.to_string()).collect();
@@ -164,10 +176,12 @@ impl<'a, 'q> Binder<'a, 'q> {
             .enumerate()
             .map(|(place, ty)| self.columns.add(format!("column{}", place + 1), *ty, true))
             .collect();
+        let are_open: Vec<Option<Given>> =
+            (0..width).map(|place| open(bound.iter().map(|(row, _)| row[place].given))).collect();
         let node = self.rows_of_values(bound, &types, &columns);
-        let items = columns.into_iter().map(|column| {
+        let items = columns.into_iter().zip(are_open).map(|(column, is_open)| {
             let Bound { expr, given } = Bound::known(self.columns.expr(column));
-            Item { name: self.columns.get(column).name.clone(), expr, given }
+            Item { name: self.columns.get(column).name.clone(), expr, given: is_open.unwrap_or(given) }
         });
         Ok(Rows { node, items: items.collect() })
     }
@@ -221,6 +235,31 @@ impl<'a, 'q> Binder<'a, 'q> {
         };
         columns.iter().map(of).collect()
     }
+}
+
+/// What is given of a column of which all values are written as texts, or NULL: it still adopts a type.
+fn open(given: impl IntoIterator<Item = Given>) -> Option<Given> {
+    let mut has_text = false;
+    for given in given {
+        match given {
+            Given::Text => has_text = true,
+            Given::Null => {}
+            _ => return None,
+        }
+    }
+    has_text.then_some(Given::Text)
+}
+
+/// An exact number with a fraction among these.
+fn exact_among(given: impl IntoIterator<Item = Given>) -> Option<Given> {
+    given
+        .into_iter()
+        .find(|given| matches!(given, Given::Known(DataType::Decimal { .. }) | Given::Decimal { .. }))
+}
+
+/// What is given of a value beside an exact number: a text is the number that is written in it.
+fn beside_expr(expr: &Expr, given: Given, exact: Given) -> Given {
+    beside(Bound { expr: expr.clone(), given }, exact).given
 }
 
 /// The kind of a set operation, whether duplicates count, and whether columns go by name.

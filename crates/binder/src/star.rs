@@ -37,6 +37,16 @@ pub(crate) enum Source<'q> {
     },
 }
 
+impl<'q> Source<'q> {
+    /// The expression as it is written.
+    pub(crate) fn ast(&self) -> Option<&'q ast::Expr> {
+        match self {
+            Source::Expr { ast, .. } => Some(ast),
+            Source::Column { .. } => None,
+        }
+    }
+}
+
 impl<'a, 'q> Binder<'a, 'q> {
     /// The items of a select list, `*` written out.
     pub(crate) fn sources(&mut self, projection: &'q [SelectItem]) -> Result<Vec<Source<'q>>> {
@@ -155,7 +165,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         let excluded_names: Vec<String> = excluded.iter().filter_map(|name| own(name)).collect();
         let is_there = |name: &str| columns.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let missing = |name: &str, clause: &str| {
-            let error = Error::input(format!("there is no column {name} in the * of {clause}"));
+            let error = Error::input(format!("{clause}: there is no column {name}"));
             let error = error.with_sqlstate(sqlstate::NO_COLUMN);
             match nearest(name, columns.iter().map(|(own, _)| own.as_str())) {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
@@ -225,7 +235,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         let element = match list.ty() {
             DataType::List(element) => *element,
             DataType::Null => DataType::Int32,
-            other => return Err(Error::input(format!("unnest takes lists and structs, not a {other}"))),
+            other => return Err(not_unnested(other)),
         };
         let expr = match list.ty() {
             DataType::Null => list.cast(DataType::list(element)),
@@ -238,6 +248,15 @@ impl<'a, 'q> Binder<'a, 'q> {
         let column = self.columns.add(function.to_string(), element, true);
         self.scope().unnests.push((column, expr, depth));
         Ok(Bound::known(self.columns.expr(column)))
+    }
+}
+
+/// The error for what `unnest` does not take apart.
+pub(crate) fn not_unnested(ty: DataType) -> Error {
+    match ty {
+        DataType::Struct(_) => Error::not_supported("unnest of a STRUCT within an expression")
+            .with_hint("name the field: value.field"),
+        ty => Error::input(format!("unnest can only be applied to lists and structs, not to a {ty}")),
     }
 }
 

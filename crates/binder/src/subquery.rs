@@ -17,7 +17,7 @@ use crate::bound::Bound;
 use crate::literal::plain;
 use crate::operator::{comparable, comparison};
 use crate::query::take;
-use crate::rowvalue::{self, compare_all};
+use crate::rowvalue::{self, Part, compare_all};
 use crate::scope::Pending;
 use entasis_engine::plan::{
     Aggregate, AggregateCall, AggregateFunction, Dependent, Join, JoinKey, JoinKind, Limit, Node,
@@ -75,10 +75,14 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     /// `(SELECT a, b …)` as a row.
-    pub(crate) fn row_subquery(&mut self, query: &'q Query) -> Result<Vec<Bound>> {
+    pub(crate) fn row_subquery(&mut self, query: &'q Query) -> Result<Vec<Part>> {
         let Sub { node, columns } = self.sub(query)?;
         self.pend(node, JoinKind::Single, None, columns.clone())?;
-        Ok(columns.into_iter().map(|column| Bound::known(self.columns.expr(column))).collect())
+        Ok(self.row_of_columns(&columns))
+    }
+
+    fn row_of_columns(&self, columns: &[ColumnId]) -> Vec<Part> {
+        columns.iter().map(|column| Part::Value(Bound::known(self.columns.expr(*column)))).collect()
     }
 
     /// `[NOT] EXISTS (…)`
@@ -214,13 +218,13 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// Whether there is a row of the query for which a test of its comparison with `input` is true.
     pub(crate) fn row_exists(
         &mut self,
-        input: &[Bound],
+        input: &[Part],
         op: CompareOp,
         query: &'q Query,
         test: impl Fn(Expr) -> Expr,
     ) -> Result<Expr> {
         let Sub { node, columns } = self.sub(query)?;
-        let row: Vec<Bound> = columns.iter().map(|column| Bound::known(self.columns.expr(*column))).collect();
+        let row = self.row_of_columns(&columns);
         let condition = crate::settle::settled(test(compare_all(op, input, &row)?));
         // The comparison filters the rows of the subquery, which reads those around.
         let node = crate::query::filter(node, condition);
@@ -244,11 +248,10 @@ impl<'a, 'q> Binder<'a, 'q> {
                 let is_negated = *negated != negate;
                 if let Some(own) = rowvalue::parts(expr) {
                     // Only whether it is true matters.
-                    let input = own.iter().map(|part| self.expr(part)).collect::<Result<Vec<Bound>>>()?;
+                    let input = self.row(&own)?;
                     self.flush(node);
                     let Sub { node: sub, columns } = self.sub(subquery)?;
-                    let row: Vec<Bound> =
-                        columns.iter().map(|column| Bound::known(self.columns.expr(*column))).collect();
+                    let row = self.row_of_columns(&columns);
                     let equal = compare_all(CompareOp::Eq, &input, &row)?;
                     let (kind, holds) = match is_negated {
                         false => (JoinKind::Semi, equal),

@@ -5,10 +5,11 @@ use crate::bound::Bound;
 use crate::environment::schema::unknown_table;
 use crate::from::From;
 use crate::literal::{plain, text_of};
-use crate::query::{one_row, project};
+use crate::query::{counted, one_row, project};
 use crate::scope::{Clause, Rel, Scope};
 use crate::settle::settled;
-use entasis_engine::plan::{Node, Scan, Unnest};
+use crate::star::not_unnested;
+use entasis_engine::plan::{Node, Scan, Unnest, Values};
 use entasis_engine::relation::Relation;
 use entasis_functions::Argument;
 use entasis_syntax::disguise::DESCRIBE;
@@ -57,14 +58,14 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         if let Some(relation) = self.relation(&full).map_err(|error| located(error, name))? {
             let mut from = self.scan(relation, &own, alias)?;
-            if alias.is_none() {
+            if is_own_name(alias, &own) {
                 self.qualify(&mut from, name);
             }
             return Ok(from);
         }
         if let Some(text) = self.catalog.view(&full) {
             let mut from = self.view(&full, &text, alias).map_err(|error| located(error, name))?;
-            if alias.is_none() {
+            if is_own_name(alias, &own) {
                 self.qualify(&mut from, name);
             }
             return Ok(from);
@@ -163,9 +164,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             scopes: Vec::new(),
             withs: Vec::new(),
             views,
-            innermost: None,
+            read: 0,
             captures: 0,
             nulled: std::mem::take(&mut self.nulled),
+            counted: counted(&query).into(),
             excused: None,
         };
         let rows = inner.query_rows(&query);
@@ -194,7 +196,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             return self.unnest_in_from(args, alias);
         }
         if own == DESCRIBE {
-            return Err(Error::not_supported("DESCRIBE in FROM"));
+            return self.described(args, alias);
         }
         let mut bound = Vec::with_capacity(args.len());
         for arg in args {
@@ -228,6 +230,27 @@ impl<'a, 'q> Binder<'a, 'q> {
             name_the_value(&mut from, &own, alias);
         }
         Ok(from)
+    }
+
+    /// `DESCRIBE` in FROM: what describes the text of the statement.
+    fn described(&mut self, args: &[FunctionArg], alias: Option<&TableAlias>) -> Result<From> {
+        let text = match args {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Value(value)))] => text_of(&value.value),
+            _ => None,
+        };
+        let (Some(text), Some(describe)) = (text, self.given.describe) else {
+            return Err(Error::not_supported("DESCRIBE in FROM"));
+        };
+        let plan = describe(text, self.catalog, self.params)
+            .map_err(|error| Error::new(error.kind(), format!("in DESCRIBE: {}", error.message())))?;
+        let Node::Values(values) = plan.root else { return Err(Error::internal("DESCRIBE gives values")) };
+        let mut columns = Vec::with_capacity(plan.output.len());
+        for output in &plan.output {
+            let id = self.columns.add(output.name.as_str(), plan.columns.ty(output.column), true);
+            columns.push((output.name.clone(), id));
+        }
+        let ids = columns.iter().map(|(_, id)| *id).collect();
+        self.named(Node::Values(Values { columns: ids, rows: values.rows }), columns, "describe", alias)
     }
 
     /// An argument of a table function: a constant, which may be nested.
@@ -310,7 +333,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                         columns.push((field.name.to_owned(), column));
                     }
                 }
-                other => return Err(Error::input(format!("unnest takes lists and structs, not a {other}"))),
+                other => return Err(not_unnested(other)),
             }
         }
         let single = columns.len() == 1 && fields.is_empty();
@@ -337,6 +360,11 @@ fn name_the_value(from: &mut From, function: &str, alias: Option<&TableAlias>) {
     let mut named = Rel::new(&rel.alias, vec![(name.into(), column)]);
     named.second = Some((function.into(), column));
     *rel = named;
+}
+
+/// True if a table has no other name: names that are resolved have their own one as an alias.
+fn is_own_name(alias: Option<&TableAlias>, own: &str) -> bool {
+    alias.is_none_or(|alias| alias.columns.is_empty() && alias.name.value.eq_ignore_ascii_case(own))
 }
 
 /// The name of a file as a table: its file name without directories and extension.

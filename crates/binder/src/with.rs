@@ -75,6 +75,7 @@ struct Work {
     /// `None` while the start is being bound.
     last: Option<Arc<WorkTable>>,
     all: Option<Arc<WorkTable>>,
+    has_key: bool,
     is_read: Cell<bool>,
     is_all_read: Cell<bool>,
 }
@@ -134,7 +135,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         let own = ident.value.to_ascii_lowercase();
         for level in (0..self.withs.len()).rev() {
             let frame = &self.withs[level];
-            if let Some(work) = frame.work.clone().filter(|work| work.name == own) {
+            let is_its = |work: &Rc<Work>| work.name == own && (!is_all || work.has_key);
+            if let Some(work) = frame.work.clone().filter(is_its) {
                 let table = match is_all {
                     true => {
                         work.is_all_read.set(true);
@@ -262,6 +264,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 name: name.clone(),
                 last,
                 all,
+                has_key: common.key.is_some(),
                 is_read: Cell::new(false),
                 is_all_read: Cell::new(false),
             })

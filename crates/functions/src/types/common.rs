@@ -9,7 +9,7 @@
 //! | an exact number and a decimal | the more digits before and after the point |
 //! | a float and an integer | the float; a float and a decimal: DOUBLE |
 //! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order |
-//! | lists, structs | by elements, by fields of the same names |
+//! | lists, structs | by elements; the fields of both, by name |
 //! | a column of texts and another type | see [`Meeting`] |
 //! | a written number | the settled number type if it holds it, else as its own type |
 //! | a written text | the type of all others; the value must be one |
@@ -180,12 +180,17 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         (T::List(a), T::List(b)) => T::list(of_two(*a, *b, meeting)?),
-        (T::Struct(a), T::Struct(b)) if a.len() == b.len() => {
-            let field = |(a, b): (&StructField, &StructField)| {
-                let same = a.name.eq_ignore_ascii_case(b.name);
-                same.then(|| Some((a.name, of_two(a.ty, b.ty, meeting)?))).flatten()
+        (T::Struct(a), T::Struct(b)) => {
+            let find = |fields: &'static [StructField], name: &str| {
+                fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.ty)
             };
-            T::structure(a.iter().zip(b.iter()).map(field).collect::<Option<Vec<_>>>()?)
+            let own = a.iter().map(|field| match find(b, field.name) {
+                Some(other) => Some((field.name, of_two(field.ty, other, meeting)?)),
+                None => Some((field.name, field.ty)),
+            });
+            let others = b.iter().filter(|field| find(a, field.name).is_none());
+            let others = others.map(|field| Some((field.name, field.ty)));
+            T::structure(own.chain(others).collect::<Option<Vec<_>>>()?)
         }
         _ => return None,
     })

@@ -12,14 +12,14 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use entasis_binder::environment::schema::{elsewhere, unknown_table};
 use entasis_binder::environment::{Catalog, Parameters};
-use entasis_engine::plan::Plan;
+use entasis_engine::plan::{Columns, Node, Output, Plan, Values};
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
 use entasis_syntax::build::query_of;
 use entasis_syntax::object_name::table_name;
 use entasis_syntax::on_deep_stack;
 use entasis_syntax::parse::parse;
 use entasis_syntax::parsed::Ast;
-use entasis_vector::{Error, Field, Result, Schema, name};
+use entasis_vector::{ColumnId, DataType, Error, Field, Result, Schema, Value, name};
 use sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor, With};
 use std::sync::{Arc, OnceLock};
 
@@ -64,6 +64,7 @@ impl Binder<'_> {
                 target: self.given.target.clone(),
                 rows: self.given.rows.as_ref().map(|rows| Arc::new(rows.plan.clone())),
                 is_view: self.given.is_view,
+                describe: Some(described_rows),
             };
             return entasis_binder::bind_query(query, self.catalog, self.params, &given);
         }
@@ -130,6 +131,30 @@ impl Binder<'_> {
 /// # Errors
 /// Those of binding the described query, without positions: its text is not the statement's.
 fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
+    let (columns, definition) = described_text(text, catalog, params)?;
+    description(&columns, &definition).map_err(from_datafusion)
+}
+
+/// The same as a plan of constant rows.
+fn described_rows(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<Plan> {
+    let (schema, definition) = described_text(text, catalog, params)?;
+    let mut columns = Columns::default();
+    let names = ["column_name", "column_type", "null", "key", "default"];
+    let ids: Vec<ColumnId> = names.iter().map(|name| columns.add(*name, DataType::Varchar, true)).collect();
+    let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::Text(text.into()));
+    let row = |(at, field): (usize, &Field)| {
+        let Described { name, ty, null, key, default } = described_column(at, field, &definition);
+        vec![text(Some(name)), text(Some(ty)), text(Some(null.to_owned())), text(key), text(default)]
+    };
+    let rows = schema.iter().enumerate().map(row).collect();
+    let output =
+        names.iter().zip(&ids).map(|(name, column)| Output { name: (*name).to_owned(), column: *column });
+    let output = output.collect();
+    Ok(Plan { root: Node::Values(Values { columns: ids, rows }), columns, output })
+}
+
+/// The columns and constraints of what a `DESCRIBE …` describes.
+fn described_text(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<(Schema, Definition)> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || {
             match resolved(&parsed.ast, catalog, true)?.as_ref().unwrap_or(&parsed.ast) {
@@ -140,28 +165,44 @@ fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result
             }
         })
     });
-    let (columns, definition) = described.unwrap_or_else(|| Ok(Default::default()))?;
-    description(&columns, &definition).map_err(from_datafusion)
+    described.unwrap_or_else(|| Ok(Default::default()))
 }
 
-/// The result of `DESCRIBE` for these columns. The key of a column is `PRI` if it is part of the primary key,
-/// and `UNI` if it is unique by itself, as in DuckDB.
-pub(super) fn description(columns: &Schema, definition: &Definition) -> DfResult<LogicalPlan> {
-    let row = |(i, field): (usize, &Field)| {
-        let null = if field.nullable { "YES" } else { "NO" };
-        let is_primary = definition.primary_key().is_some_and(|key| key.columns.contains(&i));
-        let key = match () {
+/// What `DESCRIBE` says of a column.
+struct Described {
+    name: String,
+    ty: String,
+    null: &'static str,
+    key: Option<String>,
+    default: Option<String>,
+}
+
+/// The key of a column is `PRI` if it is part of the primary key, and `UNI` if it is unique by itself, as in DuckDB.
+fn described_column(at: usize, field: &Field, definition: &Definition) -> Described {
+    let is_primary = definition.primary_key().is_some_and(|key| key.columns.contains(&at));
+    Described {
+        name: field.name.to_string(),
+        ty: field.ty.to_string(),
+        null: if field.nullable { "YES" } else { "NO" },
+        key: match () {
             () if is_primary => Some("PRI".to_owned()),
-            () if definition.unique_keys().any(|key| key.columns == [i]) => Some("UNI".to_owned()),
+            () if definition.unique_keys().any(|key| key.columns == [at]) => Some("UNI".to_owned()),
             () => None,
-        };
-        let default = match definition.default_of(i) {
+        },
+        default: match definition.default_of(at) {
             ColumnDefault::Null => None,
             ColumnDefault::Expression(sql) => Some(sql.clone()),
             ColumnDefault::Identity { sequence, .. } => Some(format!("nextval('{}')", name::shown(sequence))),
-        };
+        },
+    }
+}
+
+/// The result of `DESCRIBE` for these columns.
+pub(super) fn description(columns: &Schema, definition: &Definition) -> DfResult<LogicalPlan> {
+    let row = |(at, field): (usize, &Field)| {
+        let Described { name, ty, null, key, default } = described_column(at, field, definition);
         let text = |text: Option<String>| lit(ScalarValue::Utf8(text));
-        vec![lit(field.name.as_ref()), lit(field.ty.to_string()), lit(null), text(key), text(default)]
+        vec![lit(name), lit(ty), lit(null), text(key), text(default)]
     };
     let names = ["column_name", "column_type", "null", "key", "default"];
     let values = LogicalPlanBuilder::values(columns.iter().enumerate().map(row).collect())?;

@@ -167,7 +167,7 @@ impl Binder<'_> {
         // Binding reports errors in it; it must be a condition.
         let view = TableView { name: &declared.table, columns: &declared.columns };
         self.over_view(&view, |select| select.selection = Some((*check.expr).clone())).map_err(
-            |e| match e.message().contains("non-boolean predicate") {
+            |e| match e.message().contains("non-boolean predicate") || e.message().ends_with("not BOOLEAN") {
                 true => Error::input(format!("CHECK: {} is not a condition", check.expr)),
                 false => e.with_context("CHECK"),
             },

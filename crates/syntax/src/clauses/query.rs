@@ -143,8 +143,7 @@ pub fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
 fn joins(table: &TableWithJoins) -> Result<()> {
     let TableWithJoins { relation, joins } = table;
     let mut left = relation;
-    for Join { relation, global, join_operator } in joins {
-        refuse([(*global, "GLOBAL JOIN")])?;
+    for Join { relation, global: _, join_operator } in joins {
         // The parser takes an unknown kind of join for an alias of the preceding table.
         let word = match left {
             TableFactor::Table { alias: Some(TableAlias { explicit: false, name, .. }), .. }
@@ -181,7 +180,7 @@ fn joins(table: &TableWithJoins) -> Result<()> {
                 return Err(Error::input("a CROSS JOIN has no condition").with_sqlstate(sqlstate::SYNTAX));
             }
             JoinOperator::CrossApply | JoinOperator::OuterApply => return Err(Error::not_supported("APPLY")),
-            JoinOperator::AsOf { .. } => return Err(Error::not_supported("ASOF JOIN")),
+            JoinOperator::AsOf { .. } => {}
             JoinOperator::StraightJoin(_) => return Err(Error::not_supported("STRAIGHT_JOIN")),
             JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
                 return Err(Error::not_supported("ARRAY JOIN"));
