@@ -135,6 +135,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// Binds a name of several parts: a column of a table, or a field of one.
     pub(crate) fn qualified_name(&mut self, idents: &[Ident]) -> Result<Bound> {
         let parts: Vec<String> = idents.iter().map(|ident| ident.value.to_ascii_lowercase()).collect();
+        let parts = crate::table::known_schemas(parts);
         let mut not_in_table = None;
         for depth in (0..self.scopes.len()).rev() {
             // The longest name of a table comes first; what is behind the column are fields.

@@ -78,7 +78,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         if let ast::Expr::Identifier(ident) = plain(ast) {
             let name = ident.value.to_ascii_lowercase();
-            let is_column = !matches!(self.scope().find(&name), Found::Nothing);
+            let is_column = matches!(self.scope().find(&name), Found::Column(_) | Found::Refused);
             if !is_column && let Some(bound) = self.alias(&name)? {
                 return Ok(bound.expr);
             }

@@ -9,6 +9,7 @@ use entasis_functions::expressions::fold;
 use entasis_functions::types::Given;
 use entasis_syntax::clauses;
 use entasis_syntax::walk::Walk;
+use entasis_vector::error::sqlstate;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 use sqlparser::ast::{
@@ -210,7 +211,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         let bound = keys.iter().map(|key| {
             let expr = match ordinal(&key.expr, rows.items.len())? {
                 Some(place) => rows.items[place].expr.clone(),
-                None => self.expr(&key.expr)?.expr,
+                None => self.expr(&key.expr).map_err(not_a_result)?.expr,
             };
             Ok(sort_key(settled(expr), &key.options))
         });
@@ -288,6 +289,17 @@ impl<'a, 'q> Binder<'a, 'q> {
             _ => Err(located(Error::input(format!("{ast} is not a constant")), ast)),
         }
     }
+}
+
+/// The error for an order by what is none of the results of a set operation.
+fn not_a_result(error: Error) -> Error {
+    if ![sqlstate::NO_COLUMN, sqlstate::NO_TABLE].contains(&error.sqlstate()) {
+        return error;
+    }
+    let text = format!("ORDER BY after a set operation can only name columns of its result: {}", error.message());
+    let position = error.position();
+    let error = Error::input(text).with_sqlstate(error.sqlstate());
+    position.map_or(error.clone(), |position| error.with_position(position))
 }
 
 /// The names of the tables whose rows a query counts by `count(t.*)`, in lower case.

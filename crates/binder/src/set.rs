@@ -85,7 +85,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         let mut are_open = Vec::with_capacity(width);
         for place in 0..width {
             let items = || inputs.iter().map(|(rows, _)| &rows.items[place]);
-            are_open.push(open(items().map(|item| item.given)));
+            // Duplicates are told by the type that a column has.
+            are_open.push(open(items().map(|item| item.given)).filter(|_| all && kind == SetKind::Union));
             let exact = exact_among(items().map(|item| item.given));
             let given = items().map(|item| match exact {
                 Some(exact) => beside_expr(&item.expr, item.given, exact),

@@ -13,7 +13,7 @@ use entasis_engine::plan::{Node, Scan, Unnest, Values};
 use entasis_engine::relation::Relation;
 use entasis_functions::Argument;
 use entasis_syntax::disguise::DESCRIBE;
-use entasis_syntax::object_name::table_name;
+use entasis_syntax::object_name::{PG_TEMP, TEMP, table_name};
 use entasis_syntax::parse::parse_query;
 use entasis_syntax::{is_on_deep_stack, needs_deep_stack};
 use entasis_vector::error::sqlstate;
@@ -83,7 +83,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     fn qualify(&self, from: &mut From, name: &ObjectName) {
         let parts =
             name.0.iter().filter_map(|part| part.as_ident()).map(|ident| ident.value.to_ascii_lowercase());
-        let mut parts: Vec<String> = parts.collect();
+        let mut parts = known_schemas(parts.collect());
         parts.pop();
         if parts.is_empty() {
             parts.push(name::MAIN.to_owned());
@@ -360,6 +360,19 @@ fn name_the_value(from: &mut From, function: &str, alias: Option<&TableAlias>) {
     let mut named = Rel::new(&rel.alias, vec![(name.into(), column)]);
     named.second = Some((function.into(), column));
     *rel = named;
+}
+
+/// The parts of a name with the schemas that have two names by the first of these.
+pub(crate) fn known_schemas(mut parts: Vec<String>) -> Vec<String> {
+    let last = parts.len().saturating_sub(1);
+    for part in &mut parts[..last] {
+        match part.as_str() {
+            PG_TEMP => TEMP.clone_into(part),
+            "public" => name::MAIN.clone_into(part),
+            _ => {}
+        }
+    }
+    parts
 }
 
 /// True if a table has no other name: names that are resolved have their own one as an alias.
