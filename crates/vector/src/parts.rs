@@ -6,10 +6,12 @@ use crate::CHUNK_ROWS;
 use crate::bitmap;
 use crate::buffer::Native;
 use crate::error::{Error, Result};
+use crate::statement::STEP;
 use crate::string::{StringHeap, StringView};
 use crate::types::{DataType, Interval, PhysicalType};
 use crate::value::{Value, float_of_ordinal, nested};
 use crate::vector::{StringsMut, Vector};
+use crate::writer::StringMaker;
 
 /// The bytes of a part; `None` is NULL.
 pub type Part<'a> = Option<&'a [u8]>;
@@ -90,28 +92,38 @@ fn i128_of(bytes: [u8; 16]) -> i128 {
 
 fn strings(parts: &[Part<'_>], ty: DataType, out: &mut Vector) -> Result<()> {
     let StringsMut { views, heap } = out.strings_mut();
+    let mut maker = StringMaker::default();
     for (view, part) in views.iter_mut().zip(parts) {
         *view = match part {
             None => StringView::default(),
-            Some(bytes) if ty.is_nested() => heap.push(bytes),
-            Some(bytes) => string(bytes, ty, heap)?,
+            Some(bytes) if ty.is_nested() => push(bytes, &mut maker, heap)?,
+            Some(bytes) => string(bytes, ty, &mut maker, heap)?,
         };
     }
     Ok(())
 }
 
 /// A text or binary string.
-fn string(bytes: &[u8], ty: DataType, heap: &mut StringHeap) -> Result<StringView> {
+fn string(bytes: &[u8], ty: DataType, maker: &mut StringMaker, heap: &mut StringHeap) -> Result<StringView> {
     let content = bytes.strip_suffix(&nested::END_OF_BYTES).ok_or_else(nested::flaw)?;
     if memchr::memchr(0, content).is_some() {
         return match nested::decode(bytes, ty)? {
-            Value::Text(text) => Ok(heap.push(text.as_bytes())),
-            Value::Bytes(bytes) => Ok(heap.push(&bytes)),
+            Value::Text(text) => push(text.as_bytes(), maker, heap),
+            Value::Bytes(bytes) => push(&bytes, maker, heap),
             _ => Err(nested::flaw()),
         };
     }
     if ty == DataType::Varchar && std::str::from_utf8(content).is_err() {
         return Err(nested::flaw());
     }
-    Ok(heap.push(content))
+    push(content, maker, heap)
+}
+
+/// Copies bytes to the heap; long ones with looks, and once there is memory for them.
+fn push(bytes: &[u8], maker: &mut StringMaker, heap: &mut StringHeap) -> Result<StringView> {
+    if bytes.len() < STEP {
+        return Ok(heap.push(bytes));
+    }
+    let made = maker.make(heap, |out| out.copy(bytes).map(|()| true))?;
+    Ok(made.unwrap_or_default())
 }

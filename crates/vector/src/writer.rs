@@ -50,10 +50,11 @@ impl StringMaker {
             heap.ask(bytes)?;
             return Ok(Some(heap.push(&self.buffer)));
         }
-        heap.keep_charge(charge);
         if self.buffer.capacity() > bytes + bytes / 4 {
-            self.buffer.shrink_to_fit();
+            let _both = reserve(bytes)?;
+            move_to(&mut self.buffer, bytes, &mut self.looks)?;
         }
+        heap.keep_charge(charge);
         let number = heap.adopt(std::mem::take(&mut self.buffer));
         Ok(Some(heap.view(number, 0..bytes)))
     }
@@ -106,10 +107,13 @@ impl<'a> Writer<'a> {
     fn ask(&mut self, bytes: usize) -> Result<()> {
         // Exactly, if it is announced once; by a quarter more, if it is announced piece by piece.
         let bytes = bytes.max(self.asked + self.asked / 4).min(LONGEST);
-        self.charge = None;
-        self.charge = reserve(bytes)?;
+        // What was written is there twice until it has been moved.
+        let charge = reserve(bytes)?;
+        if self.buffer.capacity() < bytes {
+            move_to(self.buffer, bytes, self.looks)?;
+        }
+        self.charge = charge;
         self.asked = bytes;
-        self.buffer.reserve_exact(bytes.saturating_sub(self.buffer.len()));
         Ok(())
     }
 
@@ -241,6 +245,21 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Gives a buffer exactly so much room, and moves what it has with looks: an allocator would copy all of a
+/// long string at once, which takes longer than an interrupt may.
+///
+/// # Errors
+/// Interrupted.
+fn move_to(buffer: &mut Vec<u8>, bytes: usize, looks: &mut Looks) -> Result<()> {
+    let mut moved = Vec::with_capacity(bytes.max(buffer.len()));
+    for piece in buffer.chunks(STEP) {
+        moved.extend_from_slice(piece);
+        looks.after(piece.len())?;
+    }
+    *buffer = moved;
+    Ok(())
+}
+
 impl fmt::Write for Writer<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if let Err(error) = self.more(text.len()) {
@@ -305,6 +324,32 @@ mod tests {
         for (text, views) in &made {
             assert!(views.iter().all(|view| view.as_str() == text), "{} bytes", text.len());
         }
+    }
+
+    #[test]
+    fn a_string_that_grows_is_moved_with_looks() {
+        const LENGTH: usize = 64 * STEP;
+        let mut heap = StringHeap::charged();
+        let mut maker = StringMaker::default();
+        let moved = AtomicUsize::new(0);
+        let write = |out: &mut Writer<'_>| {
+            let mut place = out.buffer.as_ptr();
+            for _ in 0..LENGTH / 1000 {
+                out.more(1000)?;
+                if out.buffer.as_ptr() != place {
+                    place = out.buffer.as_ptr();
+                    moved.fetch_add(out.len(), Ordering::Relaxed);
+                }
+                out.bytes(&[b'x'; 1000]);
+            }
+            Ok(true)
+        };
+        let (made, seen) = looks(usize::MAX, || maker.make(&mut heap, write));
+        assert_eq!(made.unwrap().unwrap().as_bytes().len(), LENGTH / 1000 * 1000);
+        let moved = moved.into_inner();
+        assert!(moved > 2 * LENGTH, "only {moved} bytes were moved");
+        // What is announced counts, and so does what is moved; a look forgets what is above a step.
+        assert!(seen * STEP >= (LENGTH + moved) / 10 * 9, "{seen} looks for {LENGTH} and {moved} bytes");
     }
 
     #[test]

@@ -172,7 +172,7 @@ fn texts<'a>(
     row: impl Fn(usize) -> Row<'a>,
     out: &mut Vector,
     is_strict: bool,
-    f: fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>,
+    f: impl Fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut nulls = Vec::new();
     let strings = out.strings_mut();
@@ -218,6 +218,12 @@ fn choices<'a>(
     out: &mut Vector,
     f: fn(&Row<'_>) -> Result<Option<usize>>,
 ) -> Result<()> {
+    if out.physical() == PhysicalType::Str {
+        return texts(rows, row, out, false, |row, out| match f(row)? {
+            Some(i) if !row.is_null(i) => out.copy(row.bytes(i)).map(|()| true),
+            _ => Ok(false),
+        });
+    }
     for at in 0..rows {
         if at % ROWS_PER_CHECK == 0 {
             statement::check()?;

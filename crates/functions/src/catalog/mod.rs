@@ -6,6 +6,8 @@
 //! DataFusion's library.
 
 pub mod call;
+#[cfg(test)]
+mod looking_test;
 pub mod page;
 mod total;
 

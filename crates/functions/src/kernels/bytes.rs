@@ -359,10 +359,12 @@ pub(super) fn hex_digits(bytes: &[u8], out: &mut Writer<'_>, upper: bool) -> Res
     let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
     out.more(bytes.len() * 2)?;
     out.each_part(bytes, 1, |bytes, out| {
-        for byte in bytes {
-            out.bytes(&[digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
-        }
-        out.read(bytes.len())
+        bytes.chunks(STEP / 2).try_for_each(|bytes| {
+            for byte in bytes {
+                out.bytes(&[digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
+            }
+            out.read(bytes.len() * 2)
+        })
     })
 }
 
@@ -395,8 +397,10 @@ fn unhex(text: &str, out: &mut Writer<'_>) -> Result<bool> {
 fn binary(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     out.more(row.bytes(0).len() * 8)?;
     out.each_part(row.bytes(0), 1, |bytes, out| {
-        written(bytes.iter().try_for_each(|byte| write!(out, "{byte:08b}")))?;
-        out.read(bytes.len())
+        bytes.chunks(STEP / 8).try_for_each(|bytes| {
+            written(bytes.iter().try_for_each(|byte| write!(out, "{byte:08b}")))?;
+            out.read(bytes.len() * 8)
+        })
     })?;
     Ok(true)
 }

@@ -310,7 +310,17 @@ pub(super) fn compiled(pattern: &str, flags: &str, whole: bool) -> Result<Rc<Reg
     })
 }
 
+/// Bytes of the longest regular expression. It is compiled without a look, for some tenths of a second, and the
+/// automaton of a longer one would be too large.
+const LONGEST_PATTERN: usize = 1 << 20;
+
 fn compile(pattern: &str, flags: &str, whole: bool) -> Result<Regex> {
+    if pattern.len() > LONGEST_PATTERN {
+        return Err(Error::input(format!(
+            "a regular expression of {} bytes is longer than the {LONGEST_PATTERN} that one may have",
+            pattern.len()
+        )));
+    }
     let (mut plain, mut ignore_case, mut extended) = (false, false, false);
     let (mut dot, mut lines) = (true, false);
     let (own, pattern) = own_flags(pattern);

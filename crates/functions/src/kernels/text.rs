@@ -371,8 +371,10 @@ pub const FUNCTIONS: &[Definition] = &[
             &[TEXT, TEXT],
             BIGINT,
             Kernel::Whole(|row| {
+                // Once: a text is tested for being one each time that it is asked for.
+                let wanted = row.text(0);
                 for (place, item) in (1..).zip(split_at(row.text(1), ",")) {
-                    if item? == row.text(0) {
+                    if item? == wanted {
                         return Ok(Some(place));
                     }
                 }
@@ -578,16 +580,29 @@ fn repeat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     Ok(true)
 }
 
+/// `replace` counts the places first if its result may have so many bytes.
+const COUNTED: usize = 1 << 20;
+
 fn replace(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let (text, part, by) = (row.text(0), row.text(1), row.text(2));
     if part.is_empty() {
         out.copy(text.as_bytes())?;
         return Ok(true);
     }
+    // A result that may be long is announced at once: a string that grows is moved again and again.
+    if by.len() > part.len() && text.len() / part.len() >= COUNTED / by.len() {
+        let mut bytes = text.len();
+        for piece in split_at(text, part).skip(1) {
+            piece?;
+            bytes = bytes.saturating_add(by.len() - part.len());
+        }
+        out.more(bytes)?;
+    }
     let mut first = true;
     for piece in split_at(text, part) {
         let piece = piece?;
-        out.more(by.len() + piece.len())?;
+        // What was announced before is not counted again.
+        out.read(by.len() + piece.len())?;
         if !std::mem::take(&mut first) {
             out.copy(by.as_bytes())?;
         }

@@ -11,7 +11,7 @@
 
 use super::Writer;
 use super::demand::among;
-use super::looking::Look;
+use super::looking::{Look, share, sort};
 use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
@@ -19,20 +19,24 @@ use crate::block::{Block, Fixed, Form, with_fixed};
 use crate::tree::key::{Key, count_not_above};
 use crate::tree::{EncodedSlice, RowGroup};
 use entasis_vector::statement::reserve;
-use entasis_vector::{Buffer, DataType, Result, bitmap};
+use entasis_vector::{Buffer, DataType, PhysicalType, Result, bitmap};
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
 
 /// The number of sampled keys for each bound.
 const SAMPLED: usize = 64;
+/// Blocks that are gathered in one task: some milliseconds of work.
+const GATHERED: usize = 32;
+/// Rows that are dealt or counted between two looks.
+const DEALT: usize = 1 << 16;
 /// Stands for no row.
 const NONE: u32 = u32::MAX;
 
 /// Gives the key of a word.
 type KeyOf<'a> = &'a (dyn Fn(u64) -> Key + Sync);
+
+/// A block that is going to be built: a bucket, and for each slot the row's index in the bucket, or none.
+type PlannedBlock<'a> = (usize, &'a [u32]);
 
 /// A row group that is going to be built: rows of a bucket, and the slots that they go to.
 struct Planned {
@@ -62,13 +66,16 @@ impl Writer<'_> {
         let width = options.block_slots;
         let filled = (options.group_slots / width * options.filled_slots(width)).max(1);
         let bounds = bounds_of(&keys, keys.len().div_ceil((filled * 3 / 4).max(1)));
-        let buckets = Buckets::of(&keys, &bounds);
+        let buckets = Buckets::of(&keys, &bounds, look)?;
         let mut rows: Vec<(u64, u32)> = vec![(0, 0); keys.len()];
         let mut ends = buckets.starts.clone();
-        for (&key, &bucket) in keys.iter().zip(&buckets.of_rows) {
-            let end = &mut ends[bucket as usize];
-            rows[*end as usize] = (key, *end - buckets.starts[bucket as usize]);
-            *end += 1;
+        for (keys, of_rows) in keys.chunks(DEALT).zip(buckets.of_rows.chunks(DEALT)) {
+            look()?;
+            for (&key, &bucket) in keys.iter().zip(of_rows) {
+                let end = &mut ends[bucket as usize];
+                rows[*end as usize] = (key, *end - buckets.starts[bucket as usize]);
+                *end += 1;
+            }
         }
         drop(keys);
         let mut rest = &mut rows[..];
@@ -84,51 +91,61 @@ impl Writer<'_> {
             (workers, look),
             bounds.len(),
             || (),
-            |(), bucket| {
+            |(), bucket, look| {
                 let mut rows = of_buckets[bucket].lock().unwrap_or_else(PoisonError::into_inner);
-                rows.sort_unstable();
+                sort(&mut rows, &Ord::cmp, (1, look))?;
                 let groups = rows.len().div_ceil(filled);
                 let own = (0..groups)
                     .map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
                 let is_first = |group: usize| group == 0 && first == Some(bucket);
-                own.enumerate()
-                    .map(|(group, own)| self.planned(bucket, (own, key), is_first(group), &expected))
-                    .collect::<Vec<Planned>>()
+                let own = own.enumerate().map(|(group, own)| {
+                    look()?;
+                    Ok(self.planned(bucket, (own, key), is_first(group), &expected))
+                });
+                own.collect::<Result<Vec<Planned>>>()
             },
         )?;
         let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
         drop(of_buckets);
         drop(rows);
-        let dealt = || Buffer::zeroed(buckets.of_rows.len() * widest);
+        let blocks: Vec<PlannedBlock<'_>> = planned
+            .iter()
+            .flat_map(|planned| planned.rows.chunks(width).map(|rows| (planned.bucket, rows)))
+            .collect();
+        // Strings and columns with NULLs are gathered in tasks of some blocks, others are filled as a whole.
+        let plain = |part: &SourceSlice<'_>, column: usize| {
+            part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null()
+        };
+        let is_filled = |column: &usize| {
+            schema[*column].ty.physical() != PhysicalType::Str
+                && parts.iter().all(|part| plain(part, *column))
+        };
+        let (filled, gathered): (Vec<usize>, Vec<usize>) = (0..schema.len()).partition(is_filled);
+        let of_gathered = |&column: &usize| blocks.chunks(GATHERED).map(move |blocks| (column, Some(blocks)));
+        let of_filled = filled.iter().map(|&column| (column, None));
+        let tasks: Vec<(usize, Option<&[PlannedBlock<'_>]>)> =
+            of_filled.chain(gathered.iter().flat_map(of_gathered)).collect();
+        let dealt = || None;
         let places = OnceLock::new();
-        let columns = share((workers, look), schema.len(), dealt, |dealt, column| {
-            let plain = |part: &SourceSlice<'_>| {
-                part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null()
-            };
-            let own = (column, schema[column].ty);
-            if !parts.iter().all(plain) {
-                return gather(
-                    parts,
-                    own,
-                    &buckets,
-                    places.get_or_init(|| places_of(parts, &buckets)),
-                    &planned,
-                    width,
-                );
+        let columns = share((workers, look), tasks.len(), dealt, |dealt, task, look| {
+            let (column, own) = tasks[task];
+            let ty = schema[column].ty;
+            if let Some(own) = own {
+                let places = places.get_or_init(|| places_of(parts, &buckets));
+                return gather(parts, (column, ty), (&buckets, places), own, look);
             }
+            let dealt = dealt.get_or_insert_with(|| Buffer::zeroed(buckets.of_rows.len() * widest));
             with_fixed!(
-                own.1.physical(),
-                T => {
-                    let (column, ty) = own;
-                    fill::<T>(parts, column, (ty, self.shape.form(column)), &buckets, dealt, &planned, width)
-                },
-                {
-                    let places = places.get_or_init(|| places_of(parts, &buckets));
-                    gather(parts, own, &buckets, places, &planned, width)
-                }
+                ty.physical(),
+                T => fill::<T>(parts, column, (ty, self.shape.form(column)), (&buckets, dealt), &blocks, look),
+                unreachable!("strings have no fixed width")
             )
         })?;
-        for column in columns {
+        let mut of_columns: Vec<Vec<Block>> = schema.iter().map(|_| Vec::new()).collect();
+        for ((column, _), blocks) in tasks.iter().zip(columns) {
+            of_columns[*column].extend(blocks);
+        }
+        for column in of_columns {
             let slices = planned.iter_mut().flat_map(|planned| &mut planned.blocks);
             slices.zip(column).for_each(|(blocks, block)| blocks.push(block));
         }
@@ -204,16 +221,21 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn of(keys: &[u64], bounds: &[u64]) -> Buckets {
-        let of_rows: Vec<u16> = keys.iter().map(|key| (count_not_above(bounds, *key) - 1) as u16).collect();
+    fn of(keys: &[u64], bounds: &[u64], look: Look<'_>) -> Result<Buckets> {
+        let mut of_rows: Vec<u16> = Vec::with_capacity(keys.len());
         let mut counts = vec![0; bounds.len()];
-        of_rows.iter().for_each(|&bucket| counts[bucket as usize] += 1);
+        for keys in keys.chunks(DEALT) {
+            look()?;
+            let from = of_rows.len();
+            of_rows.extend(keys.iter().map(|key| (count_not_above(bounds, *key) - 1) as u16));
+            of_rows[from..].iter().for_each(|&bucket| counts[bucket as usize] += 1);
+        }
         let starts = counts.iter().scan(0, |end, count| {
             let start = *end;
             *end += count;
             Some(start)
         });
-        Buckets { starts: starts.collect(), of_rows }
+        Ok(Buckets { starts: starts.collect(), of_rows })
     }
 
     fn range(&self, bucket: usize) -> Range<usize> {
@@ -238,21 +260,24 @@ fn places_of(parts: &[SourceSlice<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
 }
 
 /// The blocks of a column of fixed width without NULLs, for all slices. `dealt` has room for all of its
-/// values.
+/// values; each block has the rows of a bucket with some indexes.
+///
+/// # Errors
+/// Those of `look`.
 fn fill<T: Fixed>(
     parts: &[SourceSlice<'_>],
     column: usize,
     own: (DataType, Form),
-    buckets: &Buckets,
-    dealt: &mut Buffer,
-    planned: &[Planned],
-    width: usize,
-) -> Vec<Block> {
+    (buckets, dealt): (&Buckets, &mut Buffer),
+    blocks: &[PlannedBlock<'_>],
+    look: Look<'_>,
+) -> Result<Vec<Block>> {
     let dealt = dealt.as_mut_slice::<T>();
     let mut ends = buckets.starts.clone();
     let mut values: Vec<T> = Vec::new();
     let mut of_rows = &buckets.of_rows[..];
     for part in parts {
+        look()?;
         let block = part.blocks[column];
         values.resize(block.slots(), T::default());
         block.decode_fixed(T::PHYSICAL, 0, &mut values);
@@ -272,82 +297,38 @@ fn fill<T: Fixed>(
         }
         of_rows = rest;
     }
-    let mut blocks = Vec::new();
-    for planned in planned {
-        let bucket = &dealt[buckets.range(planned.bucket)];
-        let block = |rows: &[u32]| Block::picked(bucket, rows, NONE, own);
-        blocks.extend(planned.rows.chunks(width).map(block));
-    }
-    blocks
+    let block = |&(bucket, rows): &PlannedBlock<'_>| {
+        look()?;
+        Ok(Block::picked(&dealt[buckets.range(bucket)], rows, NONE, own))
+    };
+    blocks.iter().map(block).collect()
 }
 
-/// The blocks of any column. `places` has those of all rows, bucket after bucket.
+/// Some blocks of any column, each with the rows of a bucket that have some indexes. `places` has those of all
+/// rows, bucket after bucket.
+///
+/// # Errors
+/// Those of `look`.
 fn gather(
     parts: &[SourceSlice<'_>],
     (column, ty): (usize, DataType),
-    buckets: &Buckets,
-    places: &[(u32, u32)],
-    planned: &[Planned],
-    width: usize,
-) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut from = Vec::with_capacity(width);
-    for planned in planned {
-        let places = &places[buckets.range(planned.bucket)];
-        for rows in planned.rows.chunks(width) {
-            let place = |row: &u32| {
-                let (part, slot) = *places.get(*row as usize)?;
-                Some((parts[part as usize].blocks[column], slot as usize))
-            };
-            from.clear();
-            from.extend(rows.iter().map(place));
-            blocks.push(Block::gather(&from, ty));
-        }
-    }
-    blocks
-}
-
-/// The results of `work` for the numbers below `tasks`, in order, computed by several workers. Each worker
-/// has a state.
-fn share<S, R: Send>(
-    (workers, look): (usize, Look<'_>),
-    tasks: usize,
-    state: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, usize) -> R + Sync,
-) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let take = || Some(next.fetch_add(1, Relaxed)).filter(|&task| task < tasks);
-    let run = || {
-        let mut state = state();
-        let mut done = Vec::new();
-        while let Some(task) = take() {
-            done.push((task, work(&mut state, task)));
-        }
-        done
+    (buckets, places): (&Buckets, &[(u32, u32)]),
+    blocks: &[PlannedBlock<'_>],
+    look: Look<'_>,
+) -> Result<Vec<Block>> {
+    let mut from = Vec::new();
+    let block = |&(bucket, rows): &PlannedBlock<'_>| {
+        look()?;
+        let places = &places[buckets.range(bucket)];
+        let place = |row: &u32| {
+            let (part, slot) = *places.get(*row as usize)?;
+            Some((parts[part as usize].blocks[column], slot as usize))
+        };
+        from.clear();
+        from.extend(rows.iter().map(place));
+        Ok(Block::gather(&from, ty))
     };
-    // Only this thread may look; the others stop with it.
-    let lead = || {
-        let mut state = state();
-        let mut done = Vec::new();
-        while let Some(task) = take() {
-            look().inspect_err(|_| next.store(tasks, Relaxed))?;
-            done.push((task, work(&mut state, task)));
-        }
-        Ok(done)
-    };
-    let mut done: Vec<(usize, R)> = thread::scope(|scope| {
-        // If a thread cannot be started, the others do its work.
-        let start = |_| thread::Builder::new().name("entasis-load".into()).spawn_scoped(scope, run).ok();
-        let others: Vec<_> = (1..workers.min(tasks)).filter_map(start).collect();
-        let mut done = lead();
-        for other in others {
-            let others = other.join().unwrap_or_else(|panic| resume_unwind(panic));
-            done = done.map(|done| done.into_iter().chain(others).collect());
-        }
-        done
-    })?;
-    done.sort_unstable_by_key(|(task, _)| *task);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
+    blocks.iter().map(block).collect()
 }
 
 #[cfg(test)]

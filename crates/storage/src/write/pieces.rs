@@ -26,8 +26,12 @@ use std::sync::Arc;
 
 /// By key: rows are laid out again if the table has fewer than so many times their number.
 const FEW: u64 = 2;
-/// Rows are distributed to buckets before they are sorted if there are so many row groups, or more.
+/// Rows whose keys are words are distributed to buckets before they are sorted if there are so many row
+/// groups, or more.
 const BUCKETS_MIN: usize = 3;
+/// Rows whose keys are bytes are sorted by ranks if there are so many, or more.
+// PERF: a key of bytes for each row is an allocation, and sorting those takes three times as long.
+const RANKED_MIN: usize = 4096;
 
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order; without a layout key, they get consecutive row numbers.
@@ -328,7 +332,11 @@ impl Writer<'_> {
         // The new blocks are there beside the old ones before anybody counts them.
         let bytes: usize = parts.iter().flat_map(|part| &part.blocks).map(|block| block.bytes()).sum();
         let _memory = reserve(bytes)?;
-        let groups = match (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
+        let many = match key.least() {
+            Key::Word(_) => BUCKETS_MIN * shape.options.group_slots,
+            Key::Bytes(_) => RANKED_MIN,
+        };
+        let groups = match (many..u32::MAX as usize).contains(&rows) {
             true => self.lay_many(&parts, workers, look)?,
             false => {
                 let key_of = |part: &SourceSlice<'_>, slot: usize| {
@@ -379,7 +387,7 @@ impl Writer<'_> {
                 self.lay_buckets(parts, words, &Key::Word, (workers, look))
             }
             Key::Bytes(_) => {
-                let mut ranks = Ranks::of(parts, key, &shape.schema, look)?;
+                let mut ranks = Ranks::of(parts, key, &shape.schema, (workers, look))?;
                 let words = std::mem::take(&mut ranks.of_rows);
                 self.lay_buckets(parts, words, &|rank| ranks.key(rank), (workers, look))
             }
@@ -403,7 +411,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of `look`; resource, if the statement has no memory for the keys.
-    pub(super) fn lay_parts<K: Ord>(
+    pub(super) fn lay_parts<K: Ord + Send>(
         &self,
         parts: &[SourceSlice<'_>],
         key_of: &dyn Fn(&SourceSlice<'_>, usize) -> K,
@@ -421,7 +429,7 @@ impl Writer<'_> {
             part.each_live(|slot| rows.push((key_of(part, slot), number as u32, slot as u32)));
             growth.add(rows[from..].iter().map(|row| key(&row.0).bytes()).sum())?;
         }
-        sort(&mut rows, &Ord::cmp, look)?;
+        sort(&mut rows, &Ord::cmp, (1, look))?;
         let filled = |slots: usize| options.filled_slots(slots);
         let block = |part: u32, column: usize| -> &Block { parts[part as usize].blocks[column] };
         let groups = rows.len().div_ceil(filled(options.group_slots)).max(1);

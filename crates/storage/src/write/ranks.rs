@@ -1,19 +1,25 @@
 //! Keys of bytes as words in the same order: so that rows with such keys are laid out by words
 //! ([`super::load`]).
 //!
-//! The word of a key is its rank, the number of rows with lesser keys. Rows are sorted by the first bytes of
-//! their keys, three words that say all of a key of two numbers, and by the keys themselves only where longer
-//! ones begin alike.
+//! The word of a key is its rank, the number of rows with lesser keys.
+//!
+//! 1. Workers share out the parts and write the first bytes of each row's key, three words that say all of a key
+//!    of two numbers, or of a short text and a number. The bytes of longer keys are kept beside them.
+//! 2. Rows are sorted by those words, and by the bytes that were kept only where longer keys begin alike.
+//! 3. Rows with equal keys get the number of the first of them.
 
-use super::looking::{Look, sort};
+use super::looking::{Look, share, sort};
 use super::spread::SourceSlice;
 use crate::tree::key::{Key, LayoutKey};
-use entasis_vector::statement::Growth;
+use entasis_vector::statement::{Growth, Looks};
 use entasis_vector::{Result, Schema};
 use std::cmp::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a key that its prefix has: two columns of eight bytes that may be NULL take 18.
 const PREFIX: usize = 23;
+/// The fewest rows that a worker gets at a time.
+const SHARED: usize = 1 << 14;
 
 /// The first bytes of a key as words, and its length in the last byte.
 type Prefix = [u64; (PREFIX + 1) / 8];
@@ -22,9 +28,9 @@ type Prefix = [u64; (PREFIX + 1) / 8];
 pub(super) struct Ranks {
     /// The rank of each row, in the order of parts and slots.
     pub(super) of_rows: Vec<u64>,
-    /// A row of each rank that some row has.
-    of_ranks: Vec<u32>,
-    keys: Keys,
+    /// The rows in the order of their keys.
+    sorted: Vec<(Prefix, u32)>,
+    cut: CutKeys,
     /// Holds the memory of the statement that all of this takes.
     _memory: Growth,
 }
@@ -38,57 +44,118 @@ impl Ranks {
         parts: &[SourceSlice<'_>],
         key: &LayoutKey,
         schema: &Schema,
-        look: Look<'_>,
+        (workers, look): (usize, Look<'_>),
     ) -> Result<Ranks> {
-        let rows = parts.iter().map(SourceSlice::rows).sum();
+        let rows: usize = parts.iter().map(SourceSlice::rows).sum();
         let mut memory = Growth::default();
-        memory.add(rows * (2 * size_of::<usize>() + size_of::<(Prefix, u32)>() + size_of::<u32>()))?;
-        let mut keys = Keys { bytes: Vec::new(), ends: Vec::with_capacity(rows) };
-        for part in parts {
-            look()?;
-            let room = keys.bytes.capacity();
-            part.each_live(|slot| {
-                let datum = |column: usize| part.blocks[column].datum(slot, schema[column].ty.physical());
-                key.push_row(datum, &mut keys.bytes);
-                keys.ends.push(keys.bytes.len());
-            });
-            memory.add(keys.bytes.capacity() - room)?;
+        memory.add(rows * (2 * size_of::<u64>() + size_of::<(Prefix, u32)>()))?;
+        let mut sorted = vec![(Prefix::default(), 0); rows];
+        let mut runs = Vec::new();
+        let (mut parts, mut rest, mut first) = (parts, &mut sorted[..], 0);
+        let shared = rows.div_ceil(4 * workers).max(SHARED);
+        while !parts.is_empty() {
+            let (mut count, mut own) = (0, 0);
+            while own < shared && count < parts.len() {
+                own += parts[count].rows();
+                count += 1;
+            }
+            let of_run;
+            let parts_of_run;
+            (parts_of_run, parts) = parts.split_at(count);
+            (of_run, rest) = rest.split_at_mut(own);
+            runs.push((first, parts_of_run, Mutex::new(of_run)));
+            first += own as u32;
         }
-        let mut sorted: Vec<(Prefix, u32)> =
-            (0..keys.ends.len() as u32).map(|row| (prefix(keys.get(row)), row)).collect();
+        let write = |bytes: &mut Vec<u8>, run: usize, look: Look<'_>| {
+            let (first, parts, rows) = &runs[run];
+            let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+            CutKeys::write(parts, (key, schema), *first, &mut rows, bytes, look)
+        };
+        let cut = share((workers, look), runs.len(), Vec::new, write)?;
+        let cut = CutKeys { firsts: runs.into_iter().map(|(first, ..)| first).collect(), runs: cut };
         let order = |a: &(Prefix, u32), b: &(Prefix, u32)| match a.0.cmp(&b.0) {
-            Ordering::Equal if is_cut(&a.0) => keys.get(a.1).cmp(keys.get(b.1)),
+            Ordering::Equal if is_cut(&a.0) => cut.get(a.1).cmp(cut.get(b.1)),
             order => order,
         };
-        sort(&mut sorted, &order, look)?;
+        sort(&mut sorted, &order, (workers, look))?;
         let mut of_rows = vec![0; sorted.len()];
         let mut first = 0;
+        let mut looks = Looks::default();
         for (number, own) in sorted.iter().enumerate() {
+            looks.after(size_of_val(own))?;
             if order(&sorted[first], own).is_ne() {
                 first = number;
             }
             of_rows[own.1 as usize] = first as u64;
         }
-        let of_ranks = sorted.into_iter().map(|(_, row)| row).collect();
-        Ok(Ranks { of_rows, of_ranks, keys, _memory: memory })
+        Ok(Ranks { of_rows, sorted, cut, _memory: memory })
     }
 
     /// The key of a rank that some row has.
     pub(super) fn key(&self, rank: u64) -> Key {
-        Key::Bytes(self.keys.get(self.of_ranks[rank as usize]).into())
+        let (prefix, row) = self.sorted[rank as usize];
+        match is_cut(&prefix) {
+            true => Key::Bytes(self.cut.get(row).into()),
+            false => Key::Bytes(bytes_of(&prefix).into()),
+        }
     }
 }
 
-/// Keys of rows, one after the other.
-struct Keys {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+/// The keys of rows that their prefixes do not have, in runs of consecutive rows.
+struct CutKeys {
+    /// The first row of each run.
+    firsts: Vec<u32>,
+    runs: Vec<Run>,
 }
 
-impl Keys {
+/// See [`CutKeys`].
+struct Run {
+    bytes: Vec<u8>,
+    /// For each row where its key ends, which is empty if its prefix has it.
+    ends: Vec<usize>,
+    _memory: Growth,
+}
+
+impl CutKeys {
+    /// Writes the prefixes of the rows of some parts, whose numbers begin with `first`, and keeps the keys that
+    /// are cut. `key` has room for one.
+    fn write(
+        parts: &[SourceSlice<'_>],
+        (layout_key, schema): (&LayoutKey, &Schema),
+        first: u32,
+        rows: &mut [(Prefix, u32)],
+        key: &mut Vec<u8>,
+        look: Look<'_>,
+    ) -> Result<Run> {
+        let mut run =
+            Run { bytes: Vec::new(), ends: Vec::with_capacity(rows.len()), _memory: Growth::default() };
+        let mut numbers = first..;
+        let mut rows = rows.iter_mut();
+        for part in parts {
+            look()?;
+            let room = run.bytes.capacity();
+            part.each_live(|slot| {
+                let datum = |column: usize| part.blocks[column].datum(slot, schema[column].ty.physical());
+                key.clear();
+                layout_key.push_row(datum, key);
+                let prefix = prefix(key);
+                if is_cut(&prefix) {
+                    run.bytes.extend_from_slice(key);
+                }
+                run.ends.push(run.bytes.len());
+                let number = numbers.next().expect("rows are fewer than `u32::MAX`");
+                *rows.next().expect("room for each row") = (prefix, number);
+            });
+            run._memory.add(run.bytes.capacity() - room)?;
+        }
+        Ok(run)
+    }
+
+    /// The key of a row whose prefix does not have it.
     fn get(&self, row: u32) -> &[u8] {
-        let row = row as usize;
-        &self.bytes[row.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[row]]
+        let number = self.firsts.partition_point(|first| *first <= row) - 1;
+        let (run, row) = (&self.runs[number], (row - self.firsts[number]) as usize);
+        &run.bytes[row.checked_sub(1).map_or(0, |before| run.ends[before])..run.ends[row]]
     }
 }
 
@@ -109,6 +176,13 @@ fn is_cut(prefix: &Prefix) -> bool {
     (prefix[prefix.len() - 1] & 0xFF) as usize > PREFIX
 }
 
+/// The key of a prefix that is not cut.
+fn bytes_of(prefix: &Prefix) -> Vec<u8> {
+    let mut bytes: Vec<u8> = prefix.iter().flat_map(|word| word.to_be_bytes()).collect();
+    bytes.truncate(bytes[PREFIX] as usize);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +199,8 @@ mod tests {
             }
         }
         for a in &keys {
+            let own = prefix(a);
+            assert!(is_cut(&own) || bytes_of(&own) == *a, "{a:?}");
             for b in &keys {
                 let (first, second) = (prefix(a), prefix(b));
                 match first.cmp(&second) {
