@@ -88,8 +88,8 @@ pub trait Relation: fmt::Debug + Send + Sync {
         None
     }
     /// Called when a scan of a stored table with conditions on its columns begins; `question` says what it
-    /// asks, and `slots` is the number of slots that it may look into, before zone maps. A row that is found by
-    /// itself counts as a block.
+    /// asks, and `slots` is the number of slots that it may look into, before zone maps. A row that is found
+    /// by itself counts as a block.
     fn asked(&self, slots: u64, question: &dyn Fn() -> Question) {
         let _ = (slots, question);
     }

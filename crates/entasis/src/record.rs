@@ -1,7 +1,7 @@
 //! What scans have asked of tables that follow their workload: of each a sample of the questions since its
-//! layout was judged, how many there were, and how its layouts stand by those before ([`Standings`]). It lives
-//! as long as the table in this process, and the standings as long as the tables that come of it by being laid
-//! anew; a file does not have it, and after any other change of the table it begins anew.
+//! layout was judged, how many there were, and how its layouts stand by those before ([`Standings`]). It
+//! lives as long as the table in this process, and the standings as long as the tables that come of it by
+//! being laid anew; a file does not have it, and after any other change of the table it begins anew.
 //!
 //! A table follows its workload if its own words are `layout = 'auto'` and it has no primary or unique key.
 
@@ -125,8 +125,8 @@ impl Record {
         }
     }
 
-    /// What was asked since the last judgement, or what was judged then if that is more; and whether it is the
-    /// latter.
+    /// What was asked since the last judgement, or what was judged then if that is more; and whether it is
+    /// the latter.
     pub(crate) fn latest(&self) -> (Batch, bool) {
         let state = self.state();
         match state.now.count < state.judged.count {
@@ -283,7 +283,8 @@ mod tests {
                 turns.push((number, batch.count(), batch.rows()));
             }
         }
-        // At first when there are some questions; then by slots: the last by 14 questions, and by 60 small ones.
+        // At first when there are some questions; then by slots: the last by 14 questions, and by 60 small
+        // ones.
         assert_eq!(turns, [(16, 16, 1), (36, 20, 16)]);
         assert_eq!(record.latest().0.count(), 64);
         assert_eq!(record.latest().0.rows(), 36);

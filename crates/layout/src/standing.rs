@@ -4,17 +4,17 @@
 //! ICDE 2024).
 //!
 //! Questions come one after the other, and each costs something under each of N layouts. Costs are counted in
-//! *changes*: what it costs to lay the data anew is 1. The **standing** of a layout is the least that somebody
-//! could have paid who knew everything beforehand and has that layout now, less the least of all layouts. A
-//! question adds its cost to each standing; none is above 1, since whoever stands elsewhere could change. The
-//! present layout is left when its standing has reached 1, for the layout with the least.
+//! *changes*: what it costs to lay the data anew is 1. The **standing** of a layout is the least that
+//! somebody could have paid who knew everything beforehand and has that layout now, less the least of all
+//! layouts. A question adds its cost to each standing; none is above 1, since whoever stands elsewhere could
+//! change. The present layout is left when its standing has reached 1, for the layout with the least.
 //!
 //! ```text
 //! paid  ≤  (2 N − 1) · best in hindsight + 1                                      for any small questions
 //! ```
 //! and no rule without chance has a lesser factor for all sequences. With two layouts it is 3. Questions may
-//! be counted in batches, as one question: a change then comes later by what its batch costs, and the bound is
-//! greater by the factor 1 + the cost of the dearest batch.
+//! be counted in batches, as one question: a change then comes later by what its batch costs, and the bound
+//! is greater by the factor 1 + the cost of the dearest batch.
 //!
 //! *Rent or buy* (decision 34) differs in its memory: it leaves a layout once another one would have saved
 //! the price since the last change, and then forgets. With three layouts or more its cost has no bound:
@@ -24,8 +24,8 @@
 //!
 //! **Layouts come and go.** A layout that is not known stands at 1: somebody could change to it now. So one
 //! that has reached 1 is forgotten, and nothing is lost; and one of which nobody has spoken so far comes in
-//! with 1. That is what it would have if it had been known from the start, as long as it costs no less for the
-//! questions that do not speak of it than the best layout does.
+//! with 1. That is what it would have if it had been known from the start, as long as it costs no less for
+//! the questions that do not speak of it than the best layout does.
 //!
 //! Not done: chance, by which the factor would be about 2 ln N; prices that differ between layouts.
 
@@ -129,7 +129,8 @@ mod tests {
         })
     }
 
-    /// Decision 34 as it was connected: judged when the number of questions since the last change has doubled.
+    /// Decision 34 as it was connected: judged when the number of questions since the last change has
+    /// doubled.
     fn by_doubling(questions: &[Vec<f64>]) -> f64 {
         let (mut rule, mut batch) = (RentOrBuy::new(questions[0].len()), vec![0.0; questions[0].len()]);
         let (mut count, mut due) = (0, 16);
@@ -222,8 +223,8 @@ mod tests {
         }
     }
 
-    /// The twin knows all layouts from the start; the standings see only the present one, those that they know,
-    /// and those that a batch speaks of. The others cost as much as anything there.
+    /// The twin knows all layouts from the start; the standings see only the present one, those that they
+    /// know, and those that a batch speaks of. The others cost as much as anything there.
     #[test]
     fn layouts_come_and_go() {
         let (count, mut random, mut left_out) = (9, Random::new(7), 0);
@@ -326,8 +327,9 @@ mod tests {
         questions.collect()
     }
 
-    /// What the rules pay beside the best in hindsight, over lengths of favour and shares of it. Memory without
-    /// end is what rent or buy pays for. With `--nocapture` the figures of decisions 61 and 62 are printed.
+    /// What the rules pay beside the best in hindsight, over lengths of favour and shares of it. Memory
+    /// without end is what rent or buy pays for. With `--nocapture` the figures of decisions 61 and 62 are
+    /// printed.
     #[test]
     fn workloads_that_drift() {
         println!(

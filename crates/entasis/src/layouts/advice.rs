@@ -2,8 +2,8 @@
 //! and of the order of insertion.
 //!
 //! 1. *Candidates*: the present key, the keys and indexes that are declared, and the columns that the sample
-//!    bounds; the order of insertion if it is the present one, or no key or index is declared. For a table that
-//!    follows its workload, also those that stand well by what was asked before
+//!    bounds; the order of insertion if it is the present one, or no key or index is declared. For a table
+//!    that follows its workload, also those that stand well by what was asked before
 //!    ([`entasis_layout::standing`]).
 //! 2. Under a candidate, an act is placed in the partitions that the table would have
 //!    ([`Column::imagined`]), the finest, as these are the best ([`entasis_layout::outlook`]).

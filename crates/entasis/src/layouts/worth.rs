@@ -2,14 +2,14 @@
 //! ([`entasis_layout::standing`]).
 //!
 //! The advice ([`super::advice`]) says what was asked since the last judgement, with the rows that were added
-//! since, costs under each layout key. These costs, in the unit of what laying the table anew costs, are added
-//! to the standings of the keys, and the standings say whether the present one is to be left. So what is paid
-//! is bounded by what would have been paid with the best keys in hindsight, whatever is asked.
+//! since, costs under each layout key. These costs, in the unit of what laying the table anew costs, are
+//! added to the standings of the keys, and the standings say whether the present one is to be left. So what
+//! is paid is bounded by what would have been paid with the best keys in hindsight, whatever is asked.
 //!
-//! **When to judge.** To be judged costs something as well, a sample of rows for each key ([`judging`]). So it
-//! is judged when the present layout has cost as much as laying it anew does, or [`PATIENCE`] times as much as
-//! the judgement. What it has cost is known at the judgement only; until then it is taken to grow with the
-//! slots that scans may look into ([`Batch::slots`]), at the rate of the last batch.
+//! **When to judge.** To be judged costs something as well, a sample of rows for each key ([`judging`]). So
+//! it is judged when the present layout has cost as much as laying it anew does, or [`PATIENCE`] times as
+//! much as the judgement. What it has cost is known at the judgement only; until then it is taken to grow
+//! with the slots that scans may look into ([`Batch::slots`]), at the rate of the last batch.
 //!
 //! [`Batch::slots`]: crate::record::Batch::slots
 

@@ -169,8 +169,8 @@ impl TableSnapshot {
 
     /// Bits of a slot in some columns together, as their blocks are encoded now: without validity,
     /// dictionaries and headers. It is what a range reads of a row, and what
-    /// [`entasis_layout::cost::Engine::on`] charges. A slice counts by the slots that it has memory for, so that
-    /// a short one behind a full partition, whose numbers are not encoded yet, counts for little.
+    /// [`entasis_layout::cost::Engine::on`] charges. A slice counts by the slots that it has memory for, so
+    /// that a short one behind a full partition, whose numbers are not encoded yet, counts for little.
     pub fn encoded_bits(&self, columns: &[usize]) -> f64 {
         let (mut bits, mut slots) = (0.0, 0.0);
         for group in self.row_groups() {
