@@ -264,12 +264,13 @@ bench-compaction: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compaction.py --rows $(ROWS) --threads $(THREADS)
 	rm -f $(EXTENSION)
 
-## Thirty queries with many joins under each strategy, beside DuckDB and Hyper: make bench-imdb IMDB=0.1 QUERIES=imdb THREADS=1
+## Thirty queries with many joins under each strategy, beside DuckDB and Hyper: make bench-imdb IMDB=0.1 SKEW=1 QUERIES=imdb THREADS=1
 bench-imdb: IMDB = 0.1
+bench-imdb: SKEW = 1
 bench-imdb: QUERIES = imdb
 bench-imdb: THREADS = 1
 bench-imdb: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/imdb.py --queries $(QUERIES) --scale $(if $(filter imdb,$(QUERIES)),$(IMDB),$(SF)) --threads $(THREADS)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/imdb.py --queries $(QUERIES) --scale $(if $(filter imdb,$(QUERIES)),$(IMDB),$(SF)) --skew $(SKEW) --threads $(THREADS)
 	rm -f $(EXTENSION)
 
 ## Joins whose build side has far more rows than expected, sides swapped and not, beside DuckDB: make bench-join-swap ROWS=10000000

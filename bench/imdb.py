@@ -2,11 +2,13 @@
 strategies of chunk compaction, DuckDB and Hyper, in turns.
 
     make bench-imdb IMDB=0.1 THREADS=1
+    make bench-imdb IMDB=0.1 SKEW=0.5       # longer or shorter chains in joins
     make bench-imdb QUERIES=tpcds SF=1 THREADS=2
 
 One thread, as in the paper's section 7, unless `--threads` says otherwise. Medians in milliseconds; a star is
 the best strategy. Before the times it prints the figures of the paper's Table 1: rows per chunk that leaves a
-join, and chunks.
+join, and chunks. The mean over all chunks is that of the joins with most chunks, whose chains are the longest;
+the mean over joins takes each join's own. The paper's is one of the two.
 """
 
 import argparse
@@ -20,11 +22,11 @@ from engines import ROOT, Worker, alternate, geometric_mean, keep, load, tables_
 STRATEGIES = ["none", "full", "binary", "dynamic", "learning", "logical", "smart", "auto"]
 
 
-def contents(queries, scale):
+def contents(queries, scale, skew):
     """The directory of the tables, and the queries by name."""
     if queries == "imdb":
         lines = (ROOT / "bench" / "imdb.sql").read_text().splitlines()
-        data = imdb_data.generate(scale, ROOT / "bench" / "data" / f"imdb-{scale:g}")
+        data = imdb_data.generate(scale, ROOT / "bench" / "data" / f"imdb-{scale:g}{of_skew(skew)}", skew)
         return data, dict(line.split(": ", 1) for line in lines if not line.startswith("--"))
     if queries == "tpch":
         data, texts = engines.generate(scale), ROOT / "tests" / "tpch" / "queries"
@@ -32,6 +34,11 @@ def contents(queries, scale):
         data = ROOT / "bench" / "data" / f"tpcds-sf{scale:g}"
         data, texts = data / "tables", data / "queries"
     return data, {path.stem: path.read_text().strip().rstrip(";") for path in sorted(texts.glob("q*.sql"))}
+
+
+def of_skew(skew):
+    """What the names of data and records say of it."""
+    return "" if skew == 1 else f"-skew-{skew:g}"
 
 
 class Strategies:
@@ -46,7 +53,7 @@ class Strategies:
 
 
 def chunks_of_joins(threads, data, queries):
-    """Rows and chunks that leave joins, from EXPLAIN ANALYZE without join filters."""
+    """Rows and chunks that leave each join, from EXPLAIN ANALYZE without join filters."""
     import entasis
 
     connection = entasis.connect(threads=threads)
@@ -54,7 +61,7 @@ def chunks_of_joins(threads, data, queries):
         connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{path}'")
     connection.execute("SET compaction = 'none'")
     connection.execute("SET join_filter = 'off'")
-    rows = chunks = joins = 0
+    joins = []
     for sql in queries.values():
         [(text,)] = connection.execute("EXPLAIN (ANALYZE, FORMAT json) " + sql).fetchall()
         left = [json.loads(text)["plan"]]
@@ -62,21 +69,24 @@ def chunks_of_joins(threads, data, queries):
             node = left.pop()
             left += node["children"]
             if "Join" in node["operator"]:
-                rows, chunks, joins = rows + node["rows"], chunks + node["chunks"], joins + 1
-    return rows, chunks, joins
+                joins.append((node["rows"], node["chunks"]))
+    return joins
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--queries", default="imdb", choices=["imdb", "tpch", "tpcds"])
     parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--skew", type=float, default=1.0, help="of fan-outs (imdb_data.py); less gives larger chunks")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rivals", default="duckdb,hyper")
     arguments = parser.parse_args()
-    data, queries = contents(arguments.queries, arguments.scale)
-    rows, chunks, joins = chunks_of_joins(arguments.threads, data, queries)
-    print(f"{joins} joins give {chunks} chunks of {rows / max(1, chunks):.0f} rows (paper: 54), without join filters and compaction")
+    data, queries = contents(arguments.queries, arguments.scale, arguments.skew)
+    joins = chunks_of_joins(arguments.threads, data, queries)
+    rows, chunks = (sum(column) for column in zip(*joins))
+    over_joins = statistics.mean(rows / chunks for rows, chunks in joins if chunks)
+    print(f"{len(joins)} joins give {chunks} chunks of {rows / max(1, chunks):.1f} rows, and {over_joins:.1f} as the mean over joins (paper: 54), without join filters and compaction")
     own = Worker("entasis", arguments.threads)
     rivals = {name: Worker(name, arguments.threads) for name in arguments.rivals.split(",") if name}
     load({"entasis": own, **rivals}, tables_in(data))
@@ -96,8 +106,9 @@ def main():
     print(f"{'total':8}" + "".join(f"{total:10.0f}" for total in sums.values()))
     means = {side: geometric_mean([a / b for a, b in zip(totals["auto"], times) if a and b]) for side, times in totals.items()}
     print(f"{'auto to':8}" + "".join(f"{mean:10.2f}" for mean in means.values()) + "  (geometric mean)")
-    head = {"scale": arguments.scale, "threads": arguments.threads, "rounds": arguments.rounds, "chunks of joins": chunks, "rows of joins": rows}
-    keep(f"strategies of compaction, {arguments.queries}", f"strategies-{arguments.queries}-{arguments.scale:g}", head | {"queries": content, "totals": sums})
+    head = {"scale": arguments.scale, "threads": arguments.threads, "rounds": arguments.rounds, "chunks of joins": chunks, "rows of joins": rows, "rows a chunk": round(rows / max(1, chunks), 1), "rows a chunk, mean over joins": round(over_joins, 1)}
+    head |= {"skew": arguments.skew} if arguments.queries == "imdb" else {}
+    keep(f"strategies of compaction, {arguments.queries}", f"strategies-{arguments.queries}-{arguments.scale:g}{of_skew(arguments.skew)}-{arguments.threads}-threads", head | {"queries": content, "totals": sums})
     own.end()
     [rival.end() for rival in rivals.values()]
 

@@ -88,9 +88,10 @@ pub trait Relation: fmt::Debug + Send + Sync {
         None
     }
     /// Called when a scan of a stored table with conditions on its columns begins; `question` says what it
-    /// asks.
-    fn asked(&self, question: &dyn Fn() -> Question) {
-        let _ = question;
+    /// asks, and `slots` is the number of slots that it may look into, before zone maps. A row that is found
+    /// by itself counts as a block.
+    fn asked(&self, slots: u64, question: &dyn Fn() -> Question) {
+        let _ = (slots, question);
     }
     /// True if a scan reads those parts first that have the first values of a [`Threshold`]'s order by their
     /// bounds, and leaves out parts whose bounds are beyond it. Not asked of stored tables.

@@ -1,18 +1,22 @@
-//! What scans have asked of tables that follow their workload: of each a sample of questions, and how many
-//! there were. It lives as long as the table in this process; a file does not have it.
+//! What scans have asked of tables that follow their workload: of each a sample of the questions since its
+//! layout was judged, how many there were, and how its layouts stand by those before ([`Standings`]). It
+//! lives as long as the table in this process, and the standings as long as the tables that come of it by
+//! being laid anew; a file does not have it, and after any other change of the table it begins anew.
 //!
 //! A table follows its workload if its own words are `layout = 'auto'` and it has no primary or unique key.
 
+use crate::layouts::LaidBy;
 use entasis_engine::question::Question;
 use entasis_engine::relation::{Definition, LayoutName};
-use entasis_storage::{Table, TableEntry, is_temporary};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use entasis_layout::standing::Standings;
+use entasis_storage::{BLOCK_ROWS, Table, TableEntry, is_temporary};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Questions that are kept at a time. With one more, every second is dropped, and from then on every second
 /// of those that would have been kept is.
 const KEPT: usize = 64;
-/// Questions before the layout is judged for the first time.
+/// The layout is never judged by fewer questions.
 const FIRST: u64 = 16;
 
 /// True if the layout of tables with this definition follows their workload.
@@ -21,78 +25,152 @@ pub(crate) fn follows(definition: &Definition) -> bool {
     is_asked_for && definition.primary_key().is_none() && definition.unique_keys().next().is_none()
 }
 
-/// What was asked of a table.
+/// What was asked of a table since its layout was judged, as a sample.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batch {
+    /// Rows of the table when the batch began; `None` before the first question of all.
+    rows: Option<u64>,
+    kept: Vec<Question>,
+    /// All questions.
+    count: u64,
+    /// One in so many is kept, a power of two; 0 is one.
+    every: u64,
+    /// Slots that the scans might have looked into, before zone maps.
+    slots: u64,
+}
+
+impl Batch {
+    fn note(&mut self, rows: u64, slots: u64, question: &dyn Fn() -> Question) {
+        self.rows.get_or_insert(rows);
+        self.count += 1;
+        self.slots += slots.max(BLOCK_ROWS as u64);
+        if !self.count.is_multiple_of(self.every.max(1)) {
+            return;
+        }
+        self.kept.push(question());
+        if self.kept.len() > KEPT {
+            let mut number = 0;
+            self.kept.retain(|_| {
+                number += 1;
+                number % 2 == 0
+            });
+            self.every = 2 * self.every.max(1);
+        }
+    }
+
+    /// The questions that are kept, evenly spread over all.
+    pub(crate) fn questions(&self) -> &[Question] {
+        &self.kept
+    }
+
+    /// How many questions there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Rows of the table when the batch began.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows.unwrap_or(0)
+    }
+
+    /// Slots that the scans might have looked into, before zone maps; at least a block for each question.
+    pub(crate) fn slots(&self) -> u64 {
+        self.slots
+    }
+}
+
+/// What was asked of a table, and how its layouts stand by it.
 #[derive(Debug)]
 pub(crate) struct Record {
-    asked: Mutex<Asked>,
-    /// The number of questions at which the layout is to be judged the next time.
-    due: AtomicU64,
-    /// Set when it is due: that of all records of the database.
+    state: Mutex<State>,
+    /// Set when a record is due: that of all records of the database.
     is_due: Arc<AtomicBool>,
     /// Transactions and statements that write to the table.
     writers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
-    /// Rows when it was asked first.
-    rows: u64,
-    kept: Vec<Question>,
-    /// All questions.
-    count: u64,
-    /// One in so many is kept, a power of two; 0 is one.
-    every: u64,
+struct State {
+    /// What was asked since the last judgement.
+    now: Batch,
+    /// What was judged last.
+    judged: Batch,
+    standings: Standings<LaidBy>,
+    /// The layout is judged when scans might have looked into so many slots.
+    due: u64,
+}
+
+impl State {
+    fn is_due(&self) -> bool {
+        self.now.count >= FIRST && self.now.slots >= self.due
+    }
 }
 
 impl Record {
     fn new(is_due: Arc<AtomicBool>) -> Record {
-        let due = AtomicU64::new(FIRST);
-        Record { asked: Mutex::default(), due, is_due, writers: AtomicUsize::new(0) }
+        Record { state: Mutex::default(), is_due, writers: AtomicUsize::new(0) }
     }
 
-    /// Notes that a scan of the table, which has so many rows, has asked something.
-    pub(crate) fn note(&self, rows: u64, question: &dyn Fn() -> Question) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.count += 1;
-        if asked.count == 1 {
-            asked.rows = rows;
-        }
-        if asked.count >= self.due.load(Ordering::Relaxed) {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a scan of the table, which has so many rows, has asked something for which it may look into
+    /// so many slots.
+    pub(crate) fn note(&self, rows: u64, slots: u64, question: &dyn Fn() -> Question) {
+        let mut state = self.state();
+        state.now.note(rows, slots, question);
+        if state.is_due() {
             self.is_due.store(true, Ordering::Relaxed);
         }
-        if !asked.count.is_multiple_of(asked.every.max(1)) {
-            return;
-        }
-        asked.kept.push(question());
-        if asked.kept.len() > KEPT {
-            let mut number = 0;
-            asked.kept.retain(|_| {
-                number += 1;
-                number % 2 == 0
-            });
-            asked.every = 2 * asked.every.max(1);
+    }
+
+    /// What was asked since the last judgement, or what was judged then if that is more; and whether it is
+    /// the latter.
+    pub(crate) fn latest(&self) -> (Batch, bool) {
+        let state = self.state();
+        match state.now.count < state.judged.count {
+            true => (state.judged.clone(), true),
+            false => (state.now.clone(), false),
         }
     }
 
-    /// The questions that are kept, and how many there were.
-    pub(crate) fn questions(&self) -> (Vec<Question>, u64) {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        (asked.kept.clone(), asked.count)
+    /// True if the layout is to be judged now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.state().is_due()
     }
 
-    /// Rows when it was asked first.
-    pub(crate) fn rows(&self) -> u64 {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).rows
-    }
-
-    /// True if the layout is to be judged now; the next time once there are twice as many questions.
-    pub(crate) fn takes_its_turn(&self) -> bool {
-        let count = self.asked.lock().unwrap_or_else(PoisonError::into_inner).count;
-        let is_due = count >= self.due.load(Ordering::Relaxed);
-        if is_due {
-            self.due.store(2 * count, Ordering::Relaxed);
+    /// What is to be judged now, if it is time; the table has so many rows. The next batch begins.
+    pub(crate) fn turn(&self, rows: u64) -> Option<Batch> {
+        let mut state = self.state();
+        if !state.is_due() {
+            return None;
         }
-        is_due
+        let batch = std::mem::take(&mut state.now);
+        state.now.rows = Some(rows);
+        state.judged = batch.clone();
+        Some(batch)
+    }
+
+    /// Has the layout judged again once scans might have looked into so many slots.
+    pub(crate) fn wait_for(&self, slots: u64) {
+        self.state().due = slots;
+    }
+
+    /// The standings of the layouts by what was judged.
+    pub(crate) fn standings(&self) -> Standings<LaidBy> {
+        self.state().standings.clone()
+    }
+
+    /// Counts what a batch costs under each layout ([`Standings::ask`]).
+    pub(crate) fn ask(&self, costs: &[(LaidBy, f64)]) -> Option<usize> {
+        self.state().standings.ask(costs)
+    }
+
+    /// The table of `old` has become the one of this record, which has the same columns.
+    pub(crate) fn succeed(&self, old: &Record) {
+        let standings = old.standings();
+        self.state().standings = standings;
     }
 
     /// How many transactions and statements write to the table.
@@ -166,7 +244,7 @@ mod tests {
     fn a_record_keeps_a_sample_of_all_times() {
         let record = Record::new(Arc::default());
         for number in 1..=10_000i128 {
-            record.note(9 + number as u64, &|| Question {
+            record.note(9 + number as u64, 1, &|| Question {
                 comparisons: vec![Comparison {
                     column: 0,
                     op: CompareOp::Eq,
@@ -174,12 +252,12 @@ mod tests {
                     ty: DataType::Int64,
                 }],
             });
-            let (questions, count) = record.questions();
-            let kept = questions.len();
-            assert_eq!((count, record.rows()), (number as u64, 10));
+            let (batch, is_judged) = record.latest();
+            let (count, kept) = (batch.count(), batch.questions().len());
+            assert_eq!((count, batch.rows(), is_judged), (number as u64, 10, false));
             assert!(kept <= KEPT && kept as u64 >= count.min(KEPT as u64 / 2), "{kept} of {count}");
             let mut last = 0;
-            for question in &questions {
+            for question in batch.questions() {
                 let Value::Integer(next) = question.comparisons[0].value else { panic!("no number") };
                 assert!(next > last && next - last <= 4 * number / KEPT as i128 + 1, "{next} after {last}");
                 last = next;
@@ -189,19 +267,41 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_due_after_twice_as_many_questions() {
+    fn a_record_is_due_by_what_scans_look_into() {
         let records = Records::default();
         let record = Record::new(records.is_due.clone());
         let mut turns = Vec::new();
         for number in 1..=100 {
-            record.note(0, &Question::default);
+            // A block at least.
+            record.note(number, if number <= 50 { 10 * BLOCK_ROWS as u64 } else { 1 }, &Question::default);
             if records.are_due() {
                 records.look();
-                assert!(record.takes_its_turn() && !record.takes_its_turn());
-                turns.push(number);
+                let batch = record.turn(number).expect("it is due");
+                assert!(record.turn(number).is_none() && !record.is_due());
+                assert!(record.latest().1, "nothing was asked since");
+                record.wait_for(20 * 10 * BLOCK_ROWS as u64);
+                turns.push((number, batch.count(), batch.rows()));
             }
         }
-        assert_eq!(turns, [16, 32, 64]);
+        // At first when there are some questions; then by slots: the last by 14 questions, and by 60 small
+        // ones.
+        assert_eq!(turns, [(16, 16, 1), (36, 20, 16)]);
+        assert_eq!(record.latest().0.count(), 64);
+        assert_eq!(record.latest().0.rows(), 36);
+        (0..30).for_each(|_| record.note(100, 1, &Question::default));
+        assert!(record.is_due());
+    }
+
+    #[test]
+    fn standings_go_to_the_table_that_comes_of_it() {
+        let (old, new) = (Record::new(Arc::default()), Record::new(Arc::default()));
+        let by = |column: usize| LaidBy { key: vec![column], curve: None };
+        assert_eq!(old.ask(&[(by(0), 0.75), (by(1), 0.25)]), None);
+        assert_eq!((old.standings().of(&by(0)), old.standings().of(&by(1))), (0.0, 0.5));
+        assert_eq!(old.ask(&[(by(0), 2.0), (by(1), 0.25)]), Some(1));
+        new.succeed(&old);
+        assert_eq!(new.standings(), old.standings());
+        assert_eq!((new.standings().of(&by(0)), new.standings().of(&by(1))), (1.0, 0.0));
     }
 
     #[test]

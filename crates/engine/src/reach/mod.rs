@@ -28,7 +28,7 @@ use crate::cost::Costs;
 use crate::plan::Scan;
 use crate::relation::{Index, Relation};
 use entasis_storage::index::ROW_NUMBER;
-use entasis_storage::{Datum, RowId, SlotRange, TableSnapshot};
+use entasis_storage::{BLOCK_ROWS, Datum, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Schema, Value};
 use std::cell::LazyCell;
@@ -51,6 +51,17 @@ pub(crate) enum Reach {
     Slots(Vec<SlotRange>),
     /// These rows, in order.
     Rows(Vec<RowId>),
+}
+
+impl Reach {
+    /// The slots that a scan may look into; a row that is found by itself counts as a block.
+    fn slots(&self, table: &TableSnapshot) -> u64 {
+        match self {
+            Reach::Everywhere => table.rows(),
+            Reach::Slots(slots) => slots.iter().map(|range| range.slots.len() as u64).sum(),
+            Reach::Rows(rows) => (rows.len() * BLOCK_ROWS) as u64,
+        }
+    }
 }
 
 /// A reach, and what it is known by.
@@ -105,13 +116,25 @@ impl Found {
             .enumerate()
             .filter_map(|(number, conjunct)| condition(number, conjunct, table.schema(), place))
             .collect();
-        let mut found = Found::everywhere(conjuncts);
         if conditions.is_empty() {
-            return found;
+            return Found::everywhere(conjuncts);
         }
+        let found = Found::by_conditions(relation, table, conjuncts, &conditions, is_read);
         if is_read {
-            relation.asked(&|| asked::question(&conditions, table.schema()));
+            relation.asked(found.reach.slots(table), &|| asked::question(&conditions, table.schema()));
         }
+        found
+    }
+
+    /// Where the rows are that satisfy conditions, which are those of `conjuncts`.
+    fn by_conditions(
+        relation: &dyn Relation,
+        table: &TableSnapshot,
+        conjuncts: &[Expr],
+        conditions: &[Condition<'_>],
+        is_read: bool,
+    ) -> Found {
+        let mut found = Found::everywhere(conjuncts);
         let options = table.table().options();
         // Along a curve, only rows with one key stand together; zones find the others.
         let is_together = |bounds: &Bounds<'_>| {
@@ -119,7 +142,7 @@ impl Found {
                 || bounds.equal().is_some_and(|equal| equal.len() == options.layout_key.len())
         };
         if options.layout.is_keyed()
-            && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table.schema())
+            && let Some(bounds) = Bounds::of(&options.layout_key, conditions, table.schema())
             && is_together(&bounds)
         {
             bounds.conjuncts.iter().for_each(|&number| found.implied[number] = true);
@@ -129,7 +152,7 @@ impl Found {
             return found;
         }
         let by_index = relation.indexes().iter().find_map(|index| {
-            let bounds = Bounds::of(&index.columns[..index.key_columns], &conditions, table.schema())?;
+            let bounds = Bounds::of(&index.columns[..index.key_columns], conditions, table.schema())?;
             let costs = || relation.costs();
             Some((rows_by_index(table, index, &bounds, costs)?, index.table.name().to_owned()))
         });

@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 /// Rows from which the partitions of a key are imagined, at most.
-const SAMPLE_ROWS: usize = 1 << 16;
+pub(super) const SAMPLE_ROWS: usize = 1 << 16;
 
 /// A partition.
 #[derive(Debug, Clone)]

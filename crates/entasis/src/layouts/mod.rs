@@ -44,7 +44,7 @@ pub(crate) use worth::better_key;
 
 use self::sample::{Act, Sample};
 use crate::interrupt::Interrupt;
-use crate::record::Record;
+use crate::record::{Batch, Record};
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::Settings;
 use entasis_engine::relation::Definition;
@@ -93,16 +93,20 @@ impl Looked<'_> {
         }
     }
 
-    /// What was asked of the table, if it follows its workload; `None` if nothing was.
+    /// What was asked of the table of late, if it follows its workload; `None` if nothing was.
     fn recorded(&self) -> Option<Sample> {
-        let record = self.record.as_ref()?;
-        let (questions, count) = record.questions();
+        self.record.as_ref().and_then(|record| self.asked(&record.latest().0))
+    }
+
+    /// What was asked of the table, as a sample; `None` if nothing was.
+    fn asked(&self, batch: &Batch) -> Option<Sample> {
+        let questions = batch.questions();
         (!questions.is_empty()).then(|| Sample {
-            weight: count as f64 / questions.len() as f64,
-            acts: questions.into_iter().map(Act::Read).collect(),
-            added: self.snapshot.rows().saturating_sub(record.rows()),
+            weight: batch.count() as f64 / questions.len() as f64,
+            acts: questions.iter().cloned().map(Act::Read).collect(),
+            added: self.snapshot.rows().saturating_sub(batch.rows()),
             is_recorded: true,
-            statements: count,
+            statements: batch.count(),
             skipped: Vec::new(),
         })
     }

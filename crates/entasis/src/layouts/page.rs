@@ -34,7 +34,6 @@ pub(crate) fn page(looked: &Looked<'_>, binding: &Binding<'_>, given: Option<&st
         Some(sample) => Workload::sampled(&column, looked.snapshot.schema(), sample),
         None => Workload::recorded(&column),
     };
-    let is_followed = given.is_none() && looked.record.is_some();
     let engine = engine(&looked.costs, looked.snapshot);
     let mut page = Page(String::new());
     page.line("table", &format!("{}: {}", looked.name, counted(looked.snapshot.rows() as usize, "row")));
@@ -51,8 +50,10 @@ pub(crate) fn page(looked: &Looked<'_>, binding: &Binding<'_>, given: Option<&st
     }
     if let Some(advice) = advised {
         page.line("layout key", &advice.line(looked));
-        if is_followed {
-            page.line("", &worth::line(looked, &advice));
+        if let Some(record) = &looked.record
+            && given.is_none()
+        {
+            page.line("", &worth::line(looked, record, &advice));
         }
     }
     Ok(page.0)

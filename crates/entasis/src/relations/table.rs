@@ -151,8 +151,8 @@ impl Relation for TableRelation {
         self.slots.as_deref()
     }
 
-    fn asked(&self, question: &dyn Fn() -> Question) {
-        self.record.iter().for_each(|record| record.note(self.snapshot.rows(), question));
+    fn asked(&self, slots: u64, question: &dyn Fn() -> Question) {
+        self.record.iter().for_each(|record| record.note(self.snapshot.rows(), slots, question));
     }
 
     fn costs(&self) -> Arc<Costs> {

@@ -169,17 +169,19 @@ impl TableSnapshot {
 
     /// Bits of a slot in some columns together, as their blocks are encoded now: without validity,
     /// dictionaries and headers. It is what a range reads of a row, and what
-    /// [`entasis_layout::cost::Engine::on`] charges.
+    /// [`entasis_layout::cost::Engine::on`] charges. A slice counts by the slots that it has memory for, so
+    /// that a short one behind a full partition, whose numbers are not encoded yet, counts for little.
     pub fn encoded_bits(&self, columns: &[usize]) -> f64 {
-        let (mut bits, mut slices) = (0.0, 0usize);
+        let (mut bits, mut slots) = (0.0, 0.0);
         for group in self.row_groups() {
-            slices += group.blocks();
-            for block in 0..group.blocks() {
+            for (block, slice) in group.slices.iter().enumerate() {
                 let of = |&column: &usize| group.block_info(column, block).bits_per_value;
-                bits += columns.iter().map(of).sum::<f64>();
+                let own = slice.memory_slots() as f64;
+                bits += own * columns.iter().map(of).sum::<f64>();
+                slots += own;
             }
         }
-        bits / slices.max(1) as f64
+        bits / f64::max(slots, 1.0)
     }
 
     fn key_values(&self, group: usize, row: Option<(Key, usize)>) -> Option<Vec<Value>> {

@@ -2,8 +2,10 @@
 //! how wide columns are encoded.
 
 use super::counters::{key, loaded, options, row};
+use super::rows::insert;
 use crate::value::Datum;
 use crate::{Layout, Standing, Table, TableOptions, UpkeepReason, Upkept};
+use entasis_vector::{DataType, Field, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,4 +129,45 @@ fn encoded_bits_are_those_of_blocks() {
     writer.update(id, &[(1, Datum::Integer(1_000_000))]);
     drop(writer);
     assert!(table.snapshot().encoded_bits(&[1]) > 0.0, "one block is wider now");
+}
+
+/// Full partitions get short slices, whose numbers are not encoded.
+#[test]
+fn short_slices_count_by_their_slots() {
+    let width = crate::BLOCK_ROWS;
+    let options = TableOptions { layout: Layout::EquiGhost, ghost: 0.0, ..TableOptions::keyed(vec![0]) };
+    let schema: Vec<Field> =
+        ["k", "hundreds", "multiples"].map(|name| Field::new(name, DataType::Int64)).into();
+    let table = Table::with_options("t", schema, options);
+    let row = |key: i128| [key, key * 7919 % 1000 * 100, key * 13 % 997 * 1000].map(Value::Integer);
+    insert(&table, &(0..9000).map(|number| row(number * 2).into()).collect::<Vec<_>>(), false);
+    for round in 0.. {
+        assert!(round < 2000, "upkeep comes to an end");
+        let done = table.upkeep(Duration::from_secs(60));
+        if done.is_done && done.warm + done.spread + done.encoded + done.overtaken == 0 {
+            break;
+        }
+    }
+    let before = table.snapshot().encoded_bits(&[0]);
+    for i in 0..40 {
+        let new = row(i * 442 + 1);
+        table.write().insert(&new.each_ref().map(|value| Datum::of_value(value, DataType::Int64)));
+    }
+    let snapshot = table.snapshot();
+    let (mut short, mut bits) = (Vec::new(), Vec::new());
+    for group in snapshot.row_groups() {
+        for block in 0..group.blocks() {
+            let info = group.block_info(0, block);
+            bits.push(info.bits_per_value);
+            short.extend((info.slots < width).then_some((info.slots, info.bits_per_value)));
+        }
+    }
+    // The partition that was loaded last is short as well, and encoded.
+    assert!(short.iter().filter(|(slots, bits)| *slots < 100 && *bits == 64.0).count() >= 8, "{short:?}");
+    let whole = bits.iter().sum::<f64>() / bits.len() as f64;
+    let own = snapshot.encoded_bits(&[0]);
+    assert!(
+        before <= own && own < 1.2 * before && whole > 1.5 * before,
+        "{before}, {own}, not {whole}: {bits:?}"
+    );
 }
