@@ -296,7 +296,8 @@ fn not_a_result(error: Error) -> Error {
     if ![sqlstate::NO_COLUMN, sqlstate::NO_TABLE].contains(&error.sqlstate()) {
         return error;
     }
-    let text = format!("ORDER BY after a set operation can only name columns of its result: {}", error.message());
+    let text =
+        format!("ORDER BY after a set operation can only name columns of its result: {}", error.message());
     let position = error.position();
     let error = Error::input(text).with_sqlstate(error.sqlstate());
     position.map_or(error.clone(), |position| error.with_position(position))
