@@ -16,6 +16,7 @@ use crate::operator::unified;
 use entasis_functions::TimeFunction;
 use entasis_functions::catalog::call::catalog_call;
 use entasis_functions::catalog::{self, definition};
+use entasis_functions::definition::types::resolve;
 use entasis_functions::definition::{Body, Definition};
 use entasis_functions::types::{Given, Meeting, choose};
 use entasis_functions::windows::is_window_function;
@@ -25,7 +26,7 @@ use entasis_syntax::sequence_call::{self, named_sequence};
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::{Expr, ExternalFunction};
 use entasis_vector::suggest::nearest;
-use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Vector, name};
+use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector, name};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -167,7 +168,20 @@ impl<'a, 'q> Binder<'a, 'q> {
                     None => return Err(not_taken(name, definition, &args)),
                 }
             }
-            _ => args.into_iter().map(|arg| arg.expr).collect(),
+            _ => {
+                // A constant that is computed says nothing of the result's type.
+                let types: Vec<DataType> = args.iter().map(Bound::ty).collect();
+                let constants = args.iter().map(written).collect::<Vec<Option<Value>>>();
+                let result = resolve(own, definition, &types, &constants)?.result;
+                let args = args.into_iter().map(|arg| arg.expr).collect();
+                return Ok(Bound::known(catalog_call(
+                    own,
+                    definition,
+                    args,
+                    Some(result),
+                    self.session.zone,
+                )?));
+            }
         };
         Ok(Bound::known(catalog_call(own, definition, args, None, self.session.zone)?))
     }
@@ -234,6 +248,16 @@ impl ExternalFunction for SequenceCall {
             };
         }
         Ok(())
+    }
+}
+
+/// The value of a literal as it is written.
+fn written(arg: &Bound) -> Option<Value> {
+    match (&arg.expr, arg.given) {
+        (Expr::Literal { value, .. }, Given::Text | Given::Integer(_) | Given::Decimal { .. }) => {
+            Some(value.clone())
+        }
+        _ => None,
     }
 }
 

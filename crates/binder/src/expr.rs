@@ -297,8 +297,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
     }
 
-    /// `left IS [NOT] DISTINCT FROM right`. The parser takes all that follows for the right side: `a IS DISTINCT
-    /// FROM b AND c` is `(a IS DISTINCT FROM b) AND c`.
+    /// `left IS [NOT] DISTINCT FROM right`. The parser takes all that follows for the right side: `a IS
+    /// DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`.
     fn is_distinct(&mut self, left: &'q ast::Expr, right: &'q ast::Expr, op: CompareOp) -> Result<Bound> {
         if let ast::Expr::BinaryOp {
             left: inner,

@@ -1,12 +1,13 @@
 //! FROM: relations and joins.
 //!
-//! A relation that is LATERAL, as functions are, sees the relations before it, all others only the queries around.
-//! Equalities between the sides of a join become its keys, all other conditions residuals. Subqueries in the
-//! condition of an inner join filter its pairs; in that of an outer join each is joined below, to the side that
-//! it reads. If it reads both, the right side is computed for each left row, filtered by the condition.
+//! A relation that is LATERAL, as functions are, sees the relations before it, all others only the queries
+//! around. Equalities between the sides of a join become its keys, all other conditions residuals. Subqueries
+//! in the condition of an inner join filter its pairs; in that of an outer join each is joined below, to the
+//! side that it reads. If it reads both, the right side is computed for each left row, filtered by the
+//! condition.
 //!
-//! A column that USING or NATURAL merges is a column of its own: the left one of inner and left joins, the right
-//! one of right joins, the one that is not NULL of full joins. The next USING of a chain takes it.
+//! A column that USING or NATURAL merges is a column of its own: the left one of inner and left joins, the
+//! right one of right joins, the one that is not NULL of full joins. The next USING of a chain takes it.
 
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
@@ -225,10 +226,17 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         let mut node = match over_both {
             Some(pending) => {
-                if matches!(kind, JoinKind::Full | JoinKind::Right) {
-                    let what = "a subquery over both sides in the ON of a RIGHT or FULL JOIN";
-                    return Err(Error::not_supported(what).with_hint("exchange the sides of a RIGHT JOIN"));
+                if kind == JoinKind::Full {
+                    return Err(Error::not_supported("a subquery over both sides in the ON of a FULL JOIN"));
                 }
+                // Columns have identities, so that the sides of a RIGHT JOIN may be exchanged.
+                let kind = match kind {
+                    JoinKind::Right => {
+                        std::mem::swap(&mut left_node, &mut right_node);
+                        JoinKind::Left
+                    }
+                    kind => kind,
+                };
                 pending.into_iter().for_each(|pending| join_pending(&mut right_node, pending));
                 let right = filter(right_node, settled(Expr::And(residual)));
                 dependent(left_node, right, kind, Vec::new())
@@ -293,8 +301,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         Ok(from)
     }
 
-    /// Binds the condition of a join. Returns its residuals; conjuncts that are left for a filter on the pairs;
-    /// and whether there are subqueries left, which read both sides.
+    /// Binds the condition of a join. Returns its residuals; conjuncts that are left for a filter on the
+    /// pairs; and whether there are subqueries left, which read both sides.
     fn on_condition(
         &mut self,
         condition: &'q ast::Expr,
@@ -376,8 +384,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
     }
 
-    /// A relation of FROM. `around` are the relations before it; those of the left side of a join are found and
-    /// refused if `is_refused`.
+    /// A relation of FROM. `around` are the relations before it; those of the left side of a join are found
+    /// and refused if `is_refused`.
     fn factor(&mut self, factor: &'q TableFactor, around: &[&From], is_refused: bool) -> Result<From> {
         clauses::table_factor(factor)?;
         match factor {
@@ -537,9 +545,9 @@ fn using_name(name: &ObjectName) -> Result<Ident> {
 }
 
 impl<'a, 'q> Binder<'a, 'q> {
-    /// `ASOF JOIN`: each left row with the right row that is nearest by an inequality. Conditions of the right
-    /// side filter it before the nearest row is looked for; a left row for which one of the left side is not
-    /// true has no partner.
+    /// `ASOF JOIN`: each left row with the right row that is nearest by an inequality. Conditions of the
+    /// right side filter it before the nearest row is looked for; a left row for which one of the left side
+    /// is not true has no partner.
     fn asof_join(
         &mut self,
         left: From,

@@ -1,8 +1,9 @@
 //! GROUP BY: keys, sets of keys, `grouping`.
 //!
-//! A key that is a name is a column of FROM first, then an item of the select list; a number is the number of an
-//! item; ALL are the items without aggregates. With GROUPING SETS, ROLLUP or CUBE all keys are those of one
-//! grouping, made of one for each set ([`crate::sets`]); a column tells by which keys a row is not grouped.
+//! A key that is a name is a column of FROM first, then an item of the select list; a number is the number of
+//! an item; ALL are the items without aggregates. With GROUPING SETS, ROLLUP or CUBE all keys are those of
+//! one grouping, made of one for each set ([`crate::sets`]); a column tells by which keys a row is not
+//! grouped.
 
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
@@ -150,7 +151,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         Ok(())
     }
 
-    /// `grouping(a, b)`: a bit for each key, the last one lowest, which is 1 where a row is not grouped by it.
+    /// `grouping(a, b)`: a bit for each key, the last one lowest, which is 1 where a row is not grouped by
+    /// it.
     pub(crate) fn grouping(&mut self, name: &str, function: &'q ast::Function) -> Result<Bound> {
         if self.scopes.is_empty() || !self.clause().has_groups() {
             return Err(Error::input(format!("{name} needs a GROUP BY")));

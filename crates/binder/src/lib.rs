@@ -1,11 +1,11 @@
 //! The binder: a query's syntax tree becomes a typed plan of the engine.
 //!
-//! One pass, without rewriting the tree. Names are found in scopes, from the innermost outward; each expression is
-//! bound to an expression of the engine and what is given of its type ([`bound`]), so that literals adopt types
-//! and columns do not; where expressions meet, the rules of [`entasis_functions::types`] decide. Aggregates,
-//! window functions and subqueries become columns when they are bound; the operators that compute them are made
-//! once all clauses of their SELECT are bound ([`select`]). Subqueries become joins, dependent ones if they read
-//! columns of the rows around them, which the optimizer decorrelates.
+//! One pass, without rewriting the tree. Names are found in scopes, from the innermost outward; each
+//! expression is bound to an expression of the engine and what is given of its type ([`bound`]), so that
+//! literals adopt types and columns do not; where expressions meet, the rules of [`entasis_functions::types`]
+//! decide. Aggregates, window functions and subqueries become columns when they are bound; the operators that
+//! compute them are made once all clauses of their SELECT are bound ([`select`]). Subqueries become joins,
+//! dependent ones if they read columns of the rows around them, which the optimizer decorrelates.
 //!
 //! ```text
 //! query                                    WITH, body, ORDER BY, LIMIT
@@ -60,8 +60,8 @@ use sqlparser::ast::Query;
 /// Binds a query whose names are resolved ([`environment`]).
 ///
 /// # Errors
-/// Input, with position and hint where they are known, for unknown names and wrong types; not supported, with the
-/// name of the feature; those of the catalog.
+/// Input, with position and hint where they are known, for unknown names and wrong types; not supported, with
+/// the name of the feature; those of the catalog.
 pub fn bind_query(
     query: &Query,
     catalog: &dyn Catalog,

@@ -1,5 +1,5 @@
-//! Expressions over the rows of FROM as expressions over groups: each key of the groups becomes its column, and
-//! a column that is left is an error.
+//! Expressions over the rows of FROM as expressions over groups: each key of the groups becomes its column,
+//! and a column that is left is an error.
 //!
 //! Keys are looked for from the outside in, so that in `GROUP BY a, a + 1` the sum is a key. To find one, the
 //! hashes of all parts of an expression are computed in one walk, and compared with those of the keys.

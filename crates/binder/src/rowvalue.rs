@@ -1,5 +1,5 @@
-//! Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(a, b) IN (SELECT …)`, `(a, b) IS NULL`; also
-//! written `ROW(a, b)`.
+//! Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(a, b) IN (SELECT …)`, `(a, b) IS NULL`;
+//! also written `ROW(a, b)`.
 //!
 //! Rows are equal if all their columns are, and ordered by the first column that differs. A row `IS NULL` if
 //! all its columns are, and `IS NOT NULL` if none is. A query in brackets is compared as the row that it

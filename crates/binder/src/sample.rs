@@ -1,9 +1,9 @@
 //! TABLESAMPLE and USING SAMPLE: a random sample of a relation's rows.
 //!
 //! For a share of the rows, each row is chosen by itself, also in SYSTEM: choosing whole blocks, which that
-//! permits, would not be faster where blocks are pruned and decoded one by one. A number of rows is the first ones
-//! in a random order. A REPEATABLE sample uses a hash of the row's number and the seed instead of chance, and is
-//! the same as long as the rows are.
+//! permits, would not be faster where blocks are pruned and decoded one by one. A number of rows is the first
+//! ones in a random order. A REPEATABLE sample uses a hash of the row's number and the seed instead of
+//! chance, and is the same as long as the rows are.
 
 use crate::binder::{Binder, located};
 use crate::bound::Bound;

@@ -2,11 +2,11 @@
 //!
 //! 1. FROM, and the names of the select list's items.
 //! 2. WHERE; the keys of GROUP BY.
-//! 3. The select list, HAVING, QUALIFY, the keys of DISTINCT ON and ORDER BY: expressions over the rows of FROM,
-//!    in which each aggregate, window function and subquery is a column.
-//! 4. Now it is known whether there are groups, and of what. The operators are made: subqueries that arguments
-//!    of aggregates read; groups, over which all expressions are rewritten ([`crate::regroup`]); subqueries;
-//!    HAVING; windows; QUALIFY; lists that are taken apart; DISTINCT; order; limit.
+//! 3. The select list, HAVING, QUALIFY, the keys of DISTINCT ON and ORDER BY: expressions over the rows of
+//!    FROM, in which each aggregate, window function and subquery is a column.
+//! 4. Now it is known whether there are groups, and of what. The operators are made: subqueries that
+//!    arguments of aggregates read; groups, over which all expressions are rewritten ([`crate::regroup`]);
+//!    subqueries; HAVING; windows; QUALIFY; lists that are taken apart; DISTINCT; order; limit.
 
 use crate::aggregate::{Asked, aggregate, sort_key};
 use crate::binder::{Binder, ambiguous, located};
@@ -183,8 +183,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
     }
 
-    /// A filter on `node`. Plain conditions come first, then those with subqueries; `IN` and `EXISTS` become semi
-    /// and anti joins.
+    /// A filter on `node`. Plain conditions come first, then those with subqueries; `IN` and `EXISTS` become
+    /// semi and anti joins.
     pub(crate) fn filtered(&mut self, predicate: &'q ast::Expr, node: &mut Node) -> Result<()> {
         let mut conjuncts = Vec::new();
         split_conjuncts(predicate, &mut conjuncts);
@@ -217,8 +217,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         *node = project(*take(node), early);
     }
 
-    /// An expression of ORDER BY or DISTINCT ON: the number or the name of a result comes first, in all else the
-    /// names of columns do.
+    /// An expression of ORDER BY or DISTINCT ON: the number or the name of a result comes first, in all else
+    /// the names of columns do.
     pub(crate) fn result_or_expr(
         &mut self,
         ast: &'q ast::Expr,

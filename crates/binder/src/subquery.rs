@@ -158,10 +158,10 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
     }
 
-    /// `x op ANY (…)` and `x op ALL (…)` by aggregates of all rows: their number, the number of those that are
-    /// not NULL, the minimum and the maximum. `x < ANY` is true if `x` is less than the maximum, `x < ALL` is
-    /// false unless `x` is less than the minimum; otherwise the result is NULL if there is a NULL on either
-    /// side; otherwise the opposite. Without rows, ANY is false and ALL is true.
+    /// `x op ANY (…)` and `x op ALL (…)` by aggregates of all rows: their number, the number of those that
+    /// are not NULL, the minimum and the maximum. `x < ANY` is true if `x` is less than the maximum, `x <
+    /// ALL` is false unless `x` is less than the minimum; otherwise the result is NULL if there is a NULL on
+    /// either side; otherwise the opposite. Without rows, ANY is false and ALL is true.
     fn compared_with_all(
         &mut self,
         left: &'q ast::Expr,
@@ -303,8 +303,8 @@ pub(crate) fn is_dependent(outer: &Node, sub: &Node) -> bool {
     !free.is_empty() && outer.columns().into_iter().any(|id| free.contains(id))
 }
 
-/// Joins `node` with the subquery `sub`; `key` is the equality of `IN` (outer, inner), `outputs` are the columns
-/// of `sub` that are read.
+/// Joins `node` with the subquery `sub`; `key` is the equality of `IN` (outer, inner), `outputs` are the
+/// columns of `sub` that are read.
 fn join_subquery(
     node: &mut Node,
     sub: Node,

@@ -325,8 +325,8 @@ pub(crate) enum Named<'q> {
 /// Windows by name, in lower case.
 pub(crate) type Windows<'q> = HashMap<String, Named<'q>>;
 
-/// What a window excludes, if it says so, and the window that it extends. The parser does not know EXCLUDE, so
-/// it was made part of that name ([`entasis_syntax`]).
+/// What a window excludes, if it says so, and the window that it extends. The parser does not know EXCLUDE,
+/// so it was made part of that name ([`entasis_syntax`]).
 fn exclusion(spec: &WindowSpec) -> (Option<Exclude>, Option<String>) {
     let Some(name) = &spec.window_name else { return (None, None) };
     let Some(rest) = name.value.strip_prefix(EXCLUDE) else { return (None, Some(name.value.clone())) };

@@ -3,12 +3,12 @@
 //! A query of a WITH sees those before it and those of the queries around. It is bound each time where it is
 //! read, so that filters can be pushed into it. Instead it is bound once, and its rows are a relation
 //! ([`Shared`]), if it is read more than once and its rows might differ (`random()`, `nextval`, LIMIT); it
-//! combines many rows (groups, DISTINCT, set operations) and is not NOT MATERIALIZED; it is MATERIALIZED; or it
-//! would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the previous one
+//! combines many rows (groups, DISTINCT, set operations) and is not NOT MATERIALIZED; it is MATERIALIZED; or
+//! it would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the previous one
 //! twice. A query that reads columns of rows around is bound in place.
 //!
-//! A recursion, `start UNION [ALL] step`, is a relation whose step reads the rows of the last round from a work
-//! table ([`entasis_engine::recursive`]). With USING KEY, `recurring.t` is all rows so far.
+//! A recursion, `start UNION [ALL] step`, is a relation whose step reads the rows of the last round from a
+//! work table ([`entasis_engine::recursive`]). With USING KEY, `recurring.t` is all rows so far.
 
 use crate::aggregate;
 use crate::binder::{Binder, located};

@@ -1,5 +1,5 @@
-//! Binds the queries of all text tests against tables without rows: a query that the text tests run must bind, but
-//! for those that read what only a database has.
+//! Binds the queries of all text tests against tables without rows: a query that the text tests run must
+//! bind, but for those that read what only a database has.
 
 use entasis_binder::environment::{Catalog, Parameters};
 use entasis_binder::{Given, bind_query};

@@ -11,8 +11,8 @@
 
 use crate::define::lay_anew;
 use crate::interrupt::Interrupt;
-use crate::layouts::{LaidBy, Looked, better_key};
-use crate::record::Record;
+use crate::layouts::{Looked, better_key};
+use crate::record::{LaidBy, Record};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::work::Work;

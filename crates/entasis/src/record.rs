@@ -5,13 +5,21 @@
 //!
 //! A table follows its workload if its own words are `layout = 'auto'` and it has no primary or unique key.
 
-use crate::layouts::LaidBy;
 use entasis_engine::question::Question;
 use entasis_engine::relation::{Definition, LayoutName};
 use entasis_layout::standing::Standings;
-use entasis_storage::{BLOCK_ROWS, Table, TableEntry, is_temporary};
+use entasis_storage::{BLOCK_ROWS, Curve, Table, TableEntry, is_temporary};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What rows are ordered by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LaidBy {
+    /// The columns of the layout key; none for the order of insertion.
+    pub(crate) key: Vec<usize>,
+    /// The curve through them; `None` for one column after the other.
+    pub(crate) curve: Option<Curve>,
+}
 
 /// Questions that are kept at a time. With one more, every second is dropped, and from then on every second
 /// of those that would have been kept is.

@@ -1,5 +1,5 @@
-//! Disguises: names under which a tree has what the parser cannot represent. They begin with a mark that users
-//! cannot write. The module that reads the tokens puts them there, the binder recognizes them.
+//! Disguises: names under which a tree has what the parser cannot represent. They begin with a mark that
+//! users cannot write. The module that reads the tokens puts them there, the binder recognizes them.
 
 /// Begins a disguise.
 pub const MARK: char = '\u{1}';

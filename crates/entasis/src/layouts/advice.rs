@@ -22,13 +22,14 @@
 //! has in common with other conditions.
 
 use super::chosen::columns;
-use super::column::{Column, LaidBy};
+use super::column::Column;
 use super::machine::engine;
 use super::sample::{Act, Sample};
 use super::skipped::blocks_met;
 use super::words::{percent, time};
 use super::workload::{KeyPlace, Workload, place};
 use super::{Binding, Looked};
+use crate::record::LaidBy;
 use crate::relations::listed;
 use entasis_engine::question::Question;
 use entasis_engine::reach::asked_of;

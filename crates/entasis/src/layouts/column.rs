@@ -8,6 +8,7 @@
 //! the key, so nothing is placed in them.
 
 use crate::interrupt::Interrupt;
+use crate::record::LaidBy;
 use entasis_engine::reach::Asked;
 use entasis_layout::frequency::{Frequency, Kind, Operation};
 use entasis_layout::partitioning::Partitioning;
@@ -29,15 +30,6 @@ pub(super) struct Part {
     pub(super) ghosts: usize,
     /// Slices.
     pub(super) width: usize,
-}
-
-/// What rows are ordered by.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct LaidBy {
-    /// The columns of the layout key; none for the order of insertion.
-    pub(crate) key: Vec<usize>,
-    /// The curve through them; `None` for one column after the other.
-    pub(crate) curve: Option<Curve>,
 }
 
 /// See the module.

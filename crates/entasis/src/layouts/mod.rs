@@ -35,7 +35,7 @@ mod workload;
 mod worth;
 
 pub(crate) use advice::advice;
-pub(crate) use column::LaidBy;
+
 pub(crate) use machine::promise_note;
 pub(crate) use page::page;
 pub(crate) use profile::profile;

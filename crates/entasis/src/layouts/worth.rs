@@ -15,9 +15,9 @@
 
 use super::Looked;
 use super::advice::{Advice, advise};
-use super::column::{Column, LaidBy, SAMPLE_ROWS};
+use super::column::{Column, SAMPLE_ROWS};
 use super::words::time;
-use crate::record::Record;
+use crate::record::{LaidBy, Record};
 use entasis_storage::TableSnapshot;
 use entasis_vector::Result;
 

@@ -1,8 +1,8 @@
 //! Every function of the catalog, called with long texts, bytes and lists: it looks whether its statement may
 //! go on once for so many bytes that it makes, and ends when it may not. Looks are counted, not timed.
 //!
-//! 1. Each function gets arguments of all kinds of types that it takes as they are. Texts, bytes and lists are
-//!    long or short, at least one of them long; numbers are small or as great as makes a short text long.
+//! 1. Each function gets arguments of all kinds of types that it takes as they are. Texts, bytes and lists
+//!    are long or short, at least one of them long; numbers are small or as great as makes a short text long.
 //! 2. The statement of a call counts its looks, and ends it after so many: a function that never looks would
 //!    not end where its work grows with the product of its arguments.
 //! 3. A call that gives something long has looked as often as it takes.

@@ -2,8 +2,8 @@
 //!
 //! Neither the parser nor the binder knows the clause, so it passes through both in disguise:
 //!
-//! 1. *Tokens* ([`entasis_syntax::using_key`]). The columns of the key become additional columns of `t`, after
-//!    one that no user can write.
+//! 1. *Tokens* ([`entasis_syntax::using_key`]). The columns of the key become additional columns of `t`,
+//!    after one that no user can write.
 //! 2. *Syntax tree*, here. They are removed again, and `t` gets a name with the key's number as a hidden part
 //!    ([`crate::hidden::numbered`]). `recurring.t`, by which the recursive term reads all rows so far,
 //!    becomes a table of that name with another hidden part. The binder takes a query for a recursion only if

@@ -38,10 +38,11 @@ pub(super) struct Binder<'a> {
     pub(super) with: Option<&'a With>,
 }
 
-/// True if queries are bound by [`entasis_binder`]: while both binders are there, `ENTASIS_BINDER=own` says so.
+/// True if queries are bound by [`entasis_binder`]: while the borrowed binder is still there, tests that
+/// compare both say `ENTASIS_BINDER=borrowed`.
 fn is_own() -> bool {
     static OWN: OnceLock<bool> = OnceLock::new();
-    *OWN.get_or_init(|| std::env::var("ENTASIS_BINDER").is_ok_and(|binder| binder == "own"))
+    *OWN.get_or_init(|| std::env::var("ENTASIS_BINDER").map_or(true, |binder| binder != "borrowed"))
 }
 
 impl Binder<'_> {
@@ -177,7 +178,8 @@ struct Described {
     default: Option<String>,
 }
 
-/// The key of a column is `PRI` if it is part of the primary key, and `UNI` if it is unique by itself, as in DuckDB.
+/// The key of a column is `PRI` if it is part of the primary key, and `UNI` if it is unique by itself, as in
+/// DuckDB.
 fn described_column(at: usize, field: &Field, definition: &Definition) -> Described {
     let is_primary = definition.primary_key().is_some_and(|key| key.columns.contains(&at));
     Described {

@@ -135,9 +135,10 @@ impl Writer<'_> {
                 return gather(parts, (column, ty), (&buckets, places), own, look);
             }
             let dealt = dealt.get_or_insert_with(|| Buffer::zeroed(buckets.of_rows.len() * widest));
+            let form = self.shape.form(column);
             with_fixed!(
                 ty.physical(),
-                T => fill::<T>(parts, column, (ty, self.shape.form(column)), (&buckets, dealt), &blocks, look),
+                T => fill::<T>(parts, column, (ty, form), (&buckets, dealt), &blocks, look),
                 unreachable!("strings have no fixed width")
             )
         })?;
@@ -304,8 +305,8 @@ fn fill<T: Fixed>(
     blocks.iter().map(block).collect()
 }
 
-/// Some blocks of any column, each with the rows of a bucket that have some indexes. `places` has those of all
-/// rows, bucket after bucket.
+/// Some blocks of any column, each with the rows of a bucket that have some indexes. `places` has those of
+/// all rows, bucket after bucket.
 ///
 /// # Errors
 /// Those of `look`.

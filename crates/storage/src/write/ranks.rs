@@ -3,8 +3,8 @@
 //!
 //! The word of a key is its rank, the number of rows with lesser keys.
 //!
-//! 1. Workers share out the parts and write the first bytes of each row's key, three words that say all of a key
-//!    of two numbers, or of a short text and a number. The bytes of longer keys are kept beside them.
+//! 1. Workers share out the parts and write the first bytes of each row's key, three words that say all of a
+//!    key of two numbers, or of a short text and a number. The bytes of longer keys are kept beside them.
 //! 2. Rows are sorted by those words, and by the bytes that were kept only where longer keys begin alike.
 //! 3. Rows with equal keys get the number of the first of them.
 
@@ -117,8 +117,8 @@ struct Run {
 }
 
 impl CutKeys {
-    /// Writes the prefixes of the rows of some parts, whose numbers begin with `first`, and keeps the keys that
-    /// are cut. `key` has room for one.
+    /// Writes the prefixes of the rows of some parts, whose numbers begin with `first`, and keeps the keys
+    /// that are cut. `key` has room for one.
     fn write(
         parts: &[SourceSlice<'_>],
         (layout_key, schema): (&LayoutKey, &Schema),

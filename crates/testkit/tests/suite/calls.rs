@@ -464,7 +464,8 @@ fn instants_are_local_times_of_the_session() {
                         .execute(&format!("SELECT ({})::{cast}::VARCHAR {from} {order}", with(text)))?;
                     Ok(rows.row_values().map(|row| row[0].display(DataType::Varchar).to_string()).collect())
                 };
-                let (found, of_local, of_text) = (result("at"), result(&local), result("(at::VARCHAR)"));
+                let (found, of_local, of_text) =
+                    (result("at"), result(&local), result("(at::VARCHAR)::TIMESTAMPTZ"));
                 let fits = |expected: &entasis::Result<Vec<String>>| match (&found, expected) {
                     (Ok(a), Ok(b)) => a == b,
                     (Err(_), Err(_)) => true,
