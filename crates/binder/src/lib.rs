@@ -10,7 +10,7 @@
 //! ```text
 //! query                                    WITH, body, ORDER BY, LIMIT
 //! select  set  with                        SELECT; set operations, VALUES; queries with names
-//! group  star  sample  from  table         clauses; relations and joins
+//! group  star  sample  from  asof  table   clauses; relations and joins
 //! subquery  call  aggregate  window        expressions that need an operator
 //! expr  rowvalue  native  operator         expressions
 //! literal  settle  regroup  sets           their parts
@@ -22,6 +22,7 @@
 //! [`entasis_engine::relation::Relation`]s that the catalog returns.
 
 mod aggregate;
+mod asof;
 mod binder;
 mod bound;
 mod call;

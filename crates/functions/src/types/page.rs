@@ -8,13 +8,13 @@ use std::fmt::Write;
 
 const HEAD: &str = "# Types of expressions
 
-*What a literal becomes, which casts are made unasked, and the types of operators' results. This page is written from
-the rules in the code ([types](../crates/functions/src/types/mod.rs)), and a test keeps it so.*
+*What a literal becomes, which casts are made unasked, and the types of operators' results. This page is
+written from the rules in the code ([types](../crates/functions/src/types/mod.rs)), and a test keeps it so.*
 
-A literal has no type of its own until it meets something: `tinyint_column + 1` is a TINYINT, `'2026-01-01'` beside a
-DATE is a date. An integer that nothing asks for anything is an INTEGER, or a BIGINT if it does not fit; a number with a
-decimal point is a DECIMAL of its digits, one with an exponent a DOUBLE; a text is a VARCHAR. A column never becomes a
-narrower type, nor a text, unasked: write `CAST(x AS type)` or `x::type`.
+A literal has no type of its own until it meets something: `tinyint_column + 1` is a TINYINT, `'2026-01-01'`
+beside a DATE is a date. An integer that nothing asks for anything is an INTEGER, or a BIGINT if it does not
+fit; a number with a decimal point is a DECIMAL of its digits, one with an exponent a DOUBLE; a text is a
+VARCHAR. A column never becomes a narrower type, nor a text, unasked: write `CAST(x AS type)` or `x::type`.
 ";
 
 /// The types of the tables, in their order.

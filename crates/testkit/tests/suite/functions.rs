@@ -13,6 +13,13 @@ fn the_page_is_up_to_date() {
 }
 
 #[test]
+fn the_page_of_types_is_up_to_date() {
+    if let Err(difference) = golden::check("../docs/types.md", &entasis_functions::types::page()) {
+        panic!("{difference}");
+    }
+}
+
+#[test]
 fn the_examples_give_what_they_say() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
     let mut failures = Vec::new();
