@@ -6,8 +6,8 @@
 //! trades t ASOF JOIN quotes q MATCH_CONDITION (t.ts >= q.ts) ON t.symbol = q.symbol
 //! ```
 //! The inequality is the only residual of the engine's as-of join; equalities of both sides are its keys. An
-//! inequality with a constant is a condition like any other. Right and full joins, `NATURAL`, no inequality or
-//! several are refused.
+//! inequality with a constant is a condition like any other. Right and full joins, `NATURAL`, no inequality
+//! or several are refused.
 
 use crate::binder::Binder;
 use crate::bound::Bound;

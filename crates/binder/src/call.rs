@@ -283,6 +283,10 @@ fn not_taken(name: &str, definition: &Definition, args: &[Bound]) -> Error {
 
 /// The error for a function that does not exist.
 pub(crate) fn unknown_function(name: &str) -> Error {
+    // Functions of lists that others have and we do not, yet.
+    if name.starts_with("list_") || name.starts_with("array_") {
+        return Error::not_supported(format!("the function {name}"));
+    }
     let error = Error::input(format!("there is no function {name}")).with_sqlstate(sqlstate::NO_FUNCTION);
     let entries = catalog::entries();
     let names = entries.iter().flat_map(|entry| entry.names.iter().copied());

@@ -63,9 +63,9 @@ pub fn page() -> String {
 
 fn casts(out: &mut String) {
     out.push_str(
-        "\n## Casts\n\nA cell says how the value of a row becomes one of the column's type: `=` it is one, a number: \
-         unasked, at this cost (a function is called in its cheapest form); `s`: where it is stored (INSERT, UPDATE, \
-         DEFAULT), with a check; empty: only by a cast that is written.\n\n| |",
+        "\n## Casts\n\nA cell says how the value of a row becomes one of the column's type: `=` it is one, a\n\
+         number: unasked, at this cost (a function is called in its cheapest form); `s`: where it is stored\n\
+         (INSERT, UPDATE, DEFAULT), with a check; empty: only by a cast that is written.\n\n| |",
     );
     for ty in TYPES {
         let _ = write!(out, " {} |", short(ty));
@@ -87,8 +87,9 @@ fn casts(out: &mut String) {
 
 fn meetings(out: &mut String) {
     out.push_str(
-        "\n## Common types\n\nThe type of two results of CASE, two elements of a list, two operands of `<`. Beside a \
-         column of texts: `=` and IN take the texts for the other type, set operations write the other as text.\n\n| |",
+        "\n## Common types\n\nThe type of two results of CASE, two elements of a list, two operands of `<`.\n\
+         Beside a column of texts: `=` and IN take the texts for the other type, set operations write the other\n\
+         as text.\n\n| |",
     );
     let all = given();
     for (shown, _) in &all {

@@ -460,16 +460,16 @@ fn types_are_those_of_duckdb_and_postgresql() {
         "BIGINT",
         "DATE",
         "DOUBLE",
-        "BIGINT",
+        "INTEGER",
         "BIGINT",
         "INTERVAL",
         "DATE",
-        "DECIMAL(31,4)",
+        "DECIMAL(30,4)",
         "BIGINT",
         "BIGINT",
         "DOUBLE",
         "DECIMAL(2,1)",
-        "BIGINT",
+        "INTEGER",
         "UUID",
     ];
     assert_eq!(types(sql), expected);
@@ -491,11 +491,11 @@ fn names_are_as_they_are_written() {
 fn constants_are_computed() {
     assert_eq!(value("date '1994-01-01' + interval '1' year"), "1995-01-01 00:00:00 TIMESTAMP");
     assert_eq!(value("date '1998-12-01' - interval '90' day"), "1998-09-02 00:00:00 TIMESTAMP");
-    assert_eq!(value("1 + 2 * 3"), "7 BIGINT");
+    assert_eq!(value("1 + 2 * 3"), "7 INTEGER");
     assert_eq!(value("0.06 - 0.01"), "0.05 DECIMAL(3,2)");
     assert!(value("lower(upper('x') || 'Y')").contains("lower"));
     assert_eq!(value("md5('a')"), "0cc175b9c0f1b6a831c399e269772661 VARCHAR");
-    assert_eq!(value("'12'::INT + 1"), "13 BIGINT");
+    assert_eq!(value("'12'::INT + 1"), "13 INTEGER");
     assert_eq!(value("1 = 1 AND NULL IS NULL"), "true BOOLEAN");
     assert!(value("9223372036854775807 + 1").contains('+'), "overflow is the engine's to raise");
     assert!(value("1 / 0").contains('/'));
@@ -735,7 +735,6 @@ fn what_is_not_there_yet_is_named() {
             "WITH RECURSIVE r AS (SELECT 1 AS k UNION ALL SELECT k + 1 FROM r WHERE k < 5 LIMIT 2) SELECT * FROM r",
             "WITH, ORDER BY and LIMIT within r, which reads itself",
         ),
-        ("SELECT * FROM range(abs([1]))", "lists within arguments of table functions"),
         ("SELECT MAP {'a': 1}", "STRUCT(…) and MAP {…}"),
         ("SELECT list_transform(a) FROM t", "the function list_transform"),
         ("CREATE TABLE w (k INTEGER[3])", "column k: arrays of a fixed length"),
