@@ -49,6 +49,8 @@ const AT_ONCE: &[(&str, Option<usize>)] = &[
     ("parse_dirpath", None),
     ("get_byte", None),
     ("get_bit", None),
+    ("lpad", Some(2)),
+    ("rpad", Some(2)),
     ("list_contains", None),
     ("list_position", None),
     ("list_resize", None),
