@@ -8,6 +8,7 @@ use entasis_engine::relation::{Place, Relation};
 use entasis_functions::Argument;
 use entasis_syntax::parsed::Ast;
 use entasis_syntax::types::sql_type;
+use entasis_syntax::{asof, using_key};
 use entasis_vector::{DataType, Error, Field, Result, Value};
 use sqlparser::ast::{CreateTable, Query, Statement};
 use std::collections::HashMap;
@@ -143,7 +144,9 @@ fn queries_of_text_tests_bind() {
                     }),
                     Statement::CreateView(view) => {
                         let name = view.name.to_string().to_ascii_lowercase();
-                        tables.views.insert(name, view.query.to_string());
+                        tables
+                            .views
+                            .insert(name, using_key::restored(asof::restored(view.query.to_string())));
                         Ok(())
                     }
                     _ => Ok(()),
