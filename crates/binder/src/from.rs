@@ -56,7 +56,7 @@ impl From {
 
 impl<'a, 'q> Binder<'a, 'q> {
     /// Binds the relations of a FROM; without any, one row of no columns.
-    pub(crate) fn from_clause(&mut self, tables: &'q [TableWithJoins]) -> Result<From> {
+    pub(crate) fn relations(&mut self, tables: &'q [TableWithJoins]) -> Result<From> {
         let mut all: Option<From> = None;
         for table in tables {
             let captures = self.captures;

@@ -96,10 +96,10 @@ pub(crate) fn number(text: &str) -> Result<Bound> {
         return double();
     }
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.is_empty() && !text.contains('.') {
-        if let Ok(value) = whole.parse() {
-            return Ok(Bound::integer(value));
-        }
+    if !text.contains('.')
+        && let Ok(value) = whole.parse()
+    {
+        return Ok(Bound::integer(value));
     }
     let digits: String = whole.chars().chain(fraction.chars()).collect();
     let digits = digits.trim_start_matches('0');
@@ -153,7 +153,7 @@ pub(crate) fn negated(bound: &Bound) -> Option<Bound> {
 /// `x'0aff'`
 fn bytes(digits: &str) -> Result<Bound> {
     let wrong = || Error::input(format!("x'{digits}' is not a BLOB: bytes have two hexadecimal digits"));
-    if !digits.is_ascii() || digits.len() % 2 != 0 {
+    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
         return Err(wrong());
     }
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong());

@@ -48,7 +48,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         range: Range,
     ) -> Result<Rows> {
         clauses::select(select)?;
-        let from = self.from_clause(&select.from)?;
+        let from = self.relations(&select.from)?;
         let mut node = from.node;
         if let Some(sample) = crate::sample::of_select(select) {
             node = self.sampled_rows(node, &sample?)?;

@@ -15,7 +15,7 @@ pub enum Parameters<'a> {
 
 impl Parameters<'_> {
     /// How many there are.
-    pub fn len(self) -> usize {
+    pub fn count(self) -> usize {
         match self {
             Parameters::Values(values) => values.len(),
             Parameters::Types(types) => types.len(),

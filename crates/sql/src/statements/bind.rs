@@ -70,8 +70,8 @@ fn bind_with(
     is_written: bool,
 ) -> Result<Statement> {
     // Additional values are for other statements of the script.
-    if params.len() < statement.parameters() {
-        check_arguments(statement.parameters(), params.len())?;
+    if params.count() < statement.parameters() {
+        check_arguments(statement.parameters(), params.count())?;
     }
     let _memory = match statement.binding_bytes() {
         little if little < STEP => None,
