@@ -409,7 +409,8 @@ pub(crate) fn aggregate(name: &str, args: Vec<Bound>, asked: Asked) -> Result<Ag
     match (name, args.as_slice()) {
         ("count", []) => Ok(call(AggregateFunction::CountStar, vec![], DataType::Int64, false, vec![])),
         ("count", [arg]) => {
-            let is_every_row = arg.is_literal() && arg.given != Given::Null && !distinct;
+            let is_every_row =
+                matches!(&arg.expr, Expr::Literal { value, .. } if !value.is_null()) && !distinct;
             if is_every_row {
                 return Ok(call(AggregateFunction::CountStar, vec![], DataType::Int64, false, vec![]));
             }

@@ -119,11 +119,8 @@ impl<'a, 'q> Binder<'a, 'q> {
                 Found::Nothing | Found::NotInTable(_) => {}
                 Found::Column(column) => return Ok(self.read(depth, column)),
                 Found::Refused => return Err(locate_ident(refused(&name), ident)),
-                Found::Several(places) => {
-                    // An item of the select list may have the name.
-                    let bound = if depth + 1 == self.scopes.len() { self.alias(&name)? } else { None };
-                    return bound.ok_or_else(|| locate_ident(ambiguous(&name, &places), ident));
-                }
+                // Columns of FROM come before items of the select list, also where there are several.
+                Found::Several(places) => return Err(locate_ident(ambiguous(&name, &places), ident)),
             }
         }
         if let Some(bound) = self.alias(&name)? {
@@ -274,7 +271,14 @@ fn refused(name: &str) -> Error {
     ))
 }
 
+/// A name that stands for several columns; `places` are these columns as they are written out.
 pub(crate) fn ambiguous(name: &str, places: &[String]) -> Error {
+    let twice = places.iter().enumerate().find(|(at, place)| places[..*at].contains(place));
+    if let Some((_, place)) = twice {
+        let error =
+            Error::input(format!("the column {name} is ambiguous: there are several columns {place}"));
+        return error.with_hint("give these columns different names");
+    }
     let error = Error::input(format!("the column {name} is in more than one table"));
     match places.iter().all(|place| place != name) {
         true => error.with_hint(format!("write the table in front: {}", places.join(" or "))),

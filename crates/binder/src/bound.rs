@@ -73,9 +73,4 @@ impl Bound {
                 .with_hint(format!("cast it: CAST(value AS {ty})"))),
         }
     }
-
-    /// True for a constant.
-    pub(crate) fn is_literal(&self) -> bool {
-        matches!(self.expr, Expr::Literal { .. })
-    }
 }

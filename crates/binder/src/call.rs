@@ -137,7 +137,10 @@ impl<'a, 'q> Binder<'a, 'q> {
     fn defined(&mut self, name: &str, definition: &'static Definition, args: Vec<Bound>) -> Result<Bound> {
         let own = definition.names.iter().copied().find(|own| *own == name).unwrap_or(definition.names[0]);
         let args: Vec<Expr> = match definition.body {
-            _ if UNIFYING.contains(&name) => unified(args, Meeting::Strict, name)?.0,
+            _ if UNIFYING.contains(&name) => {
+                let what = if name == "list_value" { "a list" } else { name };
+                unified(args, Meeting::Strict, what)?.0
+            }
             Body::Overloads(overloads) => {
                 let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
                 let settled = |given: &Given| match given {
