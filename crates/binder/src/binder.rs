@@ -273,7 +273,8 @@ fn refused(name: &str) -> Error {
 
 /// A name that stands for several columns; `places` are these columns as they are written out.
 pub(crate) fn ambiguous(name: &str, places: &[String]) -> Error {
-    let twice = places.iter().enumerate().find(|(at, place)| places[..*at].contains(place));
+    let is_twice = |(at, place): &(usize, &String)| *place != name && places[..*at].contains(place);
+    let twice = places.iter().enumerate().find(is_twice);
     if let Some((_, place)) = twice {
         let error =
             Error::input(format!("the column {name} is ambiguous: there are several columns {place}"));

@@ -298,3 +298,31 @@ pub(crate) fn unknown_function(name: &str) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::is_aggregate;
+    use crate::native::is_native;
+
+    /// Functions that [`Binder::function`] names itself.
+    const NAMED: [&str; 4] = ["grouping", "grouping_id", "struct_pack", "unnest"];
+
+    #[test]
+    fn every_function_of_the_catalog_is_bound_in_one_place() {
+        for entry in catalog::entries() {
+            for name in entry.names {
+                let body = &definition(name).expect("the entry has it").body;
+                let places = [
+                    NAMED.contains(name),
+                    sequence_call::NAMES.contains(name),
+                    is_aggregate(name) || is_window_function(name),
+                    is_native(name),
+                    time_function(name).is_some() || OF_SESSION.contains(name),
+                    !matches!(body, Body::Elsewhere),
+                ];
+                assert_eq!(places.iter().filter(|place| **place).count(), 1, "{name}: {places:?}");
+            }
+        }
+    }
+}

@@ -102,7 +102,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// All pairs.
     fn product(&mut self, left: From, right: From, may_depend: bool) -> From {
         let node = match may_depend && is_dependent(&left.node, &right.node) {
-            true => dependent(left.node, right.node, JoinKind::Inner, Vec::new()),
+            true => lateral(left.node, right.node, JoinKind::Inner, Vec::new()),
             false => plain(left.node, right.node, JoinKind::Inner, Vec::new(), Vec::new()),
         };
         From {

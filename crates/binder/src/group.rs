@@ -79,8 +79,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         if let ast::Expr::Identifier(ident) = plain(ast) {
             let name = ident.value.to_ascii_lowercase();
-            let is_column = matches!(self.scope().find(&name), Found::Column(_) | Found::Refused);
-            if !is_column && let Some(bound) = self.alias(&name)? {
+            let is_no_column = matches!(self.scope().find(&name), Found::Nothing | Found::NotInTable(_));
+            if is_no_column && let Some(bound) = self.alias(&name)? {
                 return Ok(bound.expr);
             }
         }

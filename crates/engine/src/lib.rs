@@ -23,7 +23,7 @@
 //! calibrate  recursive  shared  template      plans that are run for others
 //! ```
 //!
-//! This crate knows no SQL text, no Arrow and no DataFusion. Tables and files reach it as
+//! This crate knows no SQL text and no Arrow. Tables and files reach it as
 //! [`relation::Relation`]s.
 
 mod bounds;

@@ -219,11 +219,6 @@ impl TimeFunction {
         }
     }
 
-    /// True if it takes no arguments.
-    pub fn is_nullary(&self) -> bool {
-        matches!(self.overloads, [([], _)])
-    }
-
     /// The argument types and the result type of the overload nearest to these types.
     ///
     /// # Errors

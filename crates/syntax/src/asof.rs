@@ -1,5 +1,4 @@
-//! `ASOF JOIN` among the tokens: replaced by a join that the parser knows. For its meaning, see
-//! [`crate::rewrite::asof`].
+//! `ASOF JOIN` among the tokens: replaced by a join that the parser knows; the binder gives it its meaning.
 //!
 //! The parser knows `ASOF` only with a `MATCH_CONDITION`. Elsewhere `ASOF` becomes `GLOBAL`, a keyword before
 //! a join that has no meaning here and is refused if a user writes it. The text of views keeps `ASOF`.

@@ -1,5 +1,7 @@
 //! The dialect: the parser's DuckDB dialect, with additions that PostgreSQL has and users expect.
 
+use entasis_vector::statement;
+use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
@@ -109,8 +111,8 @@ impl Dialect for EntasisDialect {
     fn supports_alter_column_type_using(&self) -> bool {
         true
     }
-    /// `^` is a power and binds more tightly than `*`; a sign before it binds more tightly still
-    /// ([`crate::rewrite`]). `||` binds less tightly than arithmetic, as in PostgreSQL.
+    /// `^` is a power and binds more tightly than `*`; a sign before it binds more tightly still.
+    /// `||` binds less tightly than arithmetic, as in PostgreSQL.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         match parser.peek_token_ref().token {
             Token::Caret => Some(Ok(self.prec_value(Precedence::AtTz) + 1)),
@@ -120,5 +122,10 @@ impl Dialect for EntasisDialect {
     }
     fn supports_in_empty_list(&self) -> bool {
         true
+    }
+    /// Ends the parsing of a statement that has been cancelled, before its next value; whoever called the
+    /// parser looks again, and says so.
+    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        statement::check().err().map(|error| Err(ParserError::ParserError(error.message().to_owned())))
     }
 }

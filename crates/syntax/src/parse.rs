@@ -18,7 +18,7 @@ use super::place::{Lines, position, split_location};
 use super::placeholders::Places;
 use super::{asof, integers, preparing, words};
 use entasis_vector::error::sqlstate;
-use entasis_vector::statement::{STEP, reserve};
+use entasis_vector::statement::{STEP, check, reserve};
 use entasis_vector::{Error, Result};
 use sqlparser::ast;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -43,6 +43,7 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
         let told = Error::input(tokenizer_message(&error.message)).with_position(position(place));
         return Err(told.with_sqlstate(sqlstate::SYNTAX));
     }
+    check()?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     tokens.shrink_to_fit();
     let tokens = asof::settle(integers::settle(tokens)?)?;
@@ -122,7 +123,8 @@ fn parse_statement(
     let qualifiers = qualifiers(&tokens);
     let parameters = places.number(&mut tokens)?;
     words::settle(&mut tokens, |span| &sql[lines.offset(span.start)..lines.offset(span.end)])?;
-    let ast = on_deep_stack(deep, || StatementParser::new(tokens, lines).statement())?;
+    let ast = on_deep_stack(deep, || StatementParser::new(tokens, lines).statement());
+    let ast = ast.map_err(|error| check().err().unwrap_or(error))?;
     Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count, qualifiers })
 }
 

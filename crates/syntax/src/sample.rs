@@ -1,5 +1,4 @@
-//! Samples among the tokens: converted to the forms that the parser knows. For their meaning, see
-//! [`crate::rewrite::sample`].
+//! Samples among the tokens: converted to the forms that the parser knows; the binder gives them their meaning.
 //!
 //! DuckDB's forms are converted to the parser's: `10%`, `reservoir(10 ROWS)`, `10 PERCENT (bernoulli, 7)`.
 //! `USING SAMPLE` becomes a last result of its `SELECT`, with a name that no user can write.

@@ -1,4 +1,4 @@
-//! The names of types: our types for SQL's names, where DataFusion's defaults differ, and unsupported types.
+//! The names of types: our types for SQL's names, and which types are not supported.
 
 use super::dialect::EntasisDialect;
 use entasis_vector::{DataType, Error, Result};

@@ -1,5 +1,5 @@
-//! `USING KEY` of a `WITH RECURSIVE` among the tokens: converted to columns, which the parser knows. For its
-//! meaning, see [`crate::rewrite::using_key`].
+//! `USING KEY` of a `WITH RECURSIVE` among the tokens: converted to columns, which the parser knows; the
+//! binder gives it its meaning.
 //!
 //! The columns of the key become additional columns of their query, after one that no user can write. The
 //! text of views is not changed.

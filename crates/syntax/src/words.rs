@@ -34,7 +34,7 @@ pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
 }
 
 /// `OVER (… ROWS … EXCLUDE TIES)`: the exclusion becomes part of the name of the window that this one
-/// extends, which the parser reads first ([`crate::rewrite::windows`]).
+/// extends, which the parser reads first.
 fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     for i in (0..tokens.len()).rev() {
@@ -280,7 +280,7 @@ fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
 }
 
 /// `AS [NOT] MATERIALIZED (query)` in a `WITH` becomes `AS (WITH mark AS (SELECT 1) query)`; the mark says
-/// which of the two it was, and the rewriter removes it ([`crate::rewrite`]).
+/// which of the two it was, and the binder reads it.
 fn mark_materialized(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     for i in (1..tokens.len()).rev() {

@@ -1,9 +1,8 @@
 //! The catalog of functions: every name, with argument and result types, a one-line description, and examples
 //! that a test runs ([`definition`](crate::definition)). `docs/functions.md` is generated from it ([`page`]).
 //!
-//! The binder sees a scalar function whose kernel is ours through [`bind`], and the engine through [`call`].
-//! The others ([`Body::Elsewhere`]) are in [`aggregates`], [`windows`], the engine or
-//! DataFusion's library.
+//! The binder calls a scalar function through [`call`]. The others ([`Body::Elsewhere`]) are in [`aggregates`],
+//! [`windows`], [`times`](crate::times), or expressions of the engine.
 
 pub mod call;
 #[cfg(test)]
@@ -38,7 +37,8 @@ pub const SECTIONS: &[Section] = &[
 ];
 
 /// All scalar functions with kernels of ours, by name.
-pub fn scalars() -> impl Iterator<Item = (&'static str, &'static Definition)> {
+#[cfg(test)]
+fn scalars() -> impl Iterator<Item = (&'static str, &'static Definition)> {
     let definitions = SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
     let ours = definitions.filter(|definition| !matches!(definition.body, Body::Elsewhere));
     ours.flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))

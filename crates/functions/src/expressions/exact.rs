@@ -31,16 +31,6 @@ pub fn exact(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
     Some((side(left, l_scale), side(right, r_scale)))
 }
 
-/// True if the binder's common type for these cannot hold all values of both.
-pub fn is_beyond_decimals(left: DataType, right: DataType) -> bool {
-    match (digits(left), digits(right)) {
-        (Some((l_whole, l_scale)), Some((r_whole, r_scale))) => {
-            l_whole.max(r_whole) + l_scale.max(r_scale) > DIGITS
-        }
-        _ => false,
-    }
-}
-
 /// The most digits before and after the decimal point.
 fn digits(ty: DataType) -> Option<(u8, u8)> {
     Some(match ty {

@@ -4,8 +4,8 @@
 use super::lists::{
     POSITION, Set, element_of, list_of, no_such_call, of_list, parts, typed, with_value, written,
 };
-use crate::definition::types::common;
 use crate::definition::{Definition, Kernel, Row, Signature, Writer};
+use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::statement::Looks;
 use entasis_vector::value::nested;
@@ -232,7 +232,7 @@ pub const FUNCTIONS: &[Definition] = &[
 /// A function of two lists of one type, whose result is of that type, or of `result`.
 fn two_lists(types: &[DataType], result: Option<DataType>, kernel: Kernel) -> Result<Signature> {
     let [_, _] = types else { return Err(no_such_call()) };
-    let list = common(types).filter(|ty| matches!(ty, DataType::List(_))).ok_or_else(no_such_call)?;
+    let list = common_of(types).filter(|ty| matches!(ty, DataType::List(_))).ok_or_else(no_such_call)?;
     Ok(Signature { args: vec![list; 2], result: result.unwrap_or(list), kernel })
 }
 

@@ -4,8 +4,8 @@
 //! Positions count from 1; negative ones from the end. What lies outside a list is NULL.
 
 use super::text::split_at;
-use crate::definition::types::common;
 use crate::definition::{Body, Definition, Kernel, Row, Signature, Writer, nth};
+use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::statement::{self, Growth};
 use entasis_vector::types::StructField;
@@ -36,7 +36,7 @@ pub const FUNCTIONS: &[Definition] = &[
         "list",
         "a list of these values; also written as `[value, …]`",
         |types| {
-            let element = common(types).ok_or_else(no_such_call)?;
+            let element = common_of(types).ok_or_else(no_such_call)?;
             let kernel = Kernel::TextOfNulls(pack);
             Ok(Signature { args: vec![element; types.len()], result: DataType::list(element), kernel })
         },
@@ -110,7 +110,7 @@ pub const FUNCTIONS: &[Definition] = &[
         "list",
         "the elements of all lists; also written as `list || list`",
         |types| {
-            let list = common(types).filter(|ty| matches!(ty, DataType::List(_) | DataType::Null));
+            let list = common_of(types).filter(|ty| matches!(ty, DataType::List(_) | DataType::Null));
             let list = some_list(list.ok_or_else(no_such_call)?);
             Ok(Signature { args: vec![list; types.len()], result: list, kernel: Kernel::TextOfNulls(concat) })
         },
@@ -304,7 +304,7 @@ pub(super) fn of_list(
 pub(super) fn with_value(types: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {
     let [_, value] = types else { return Err(no_such_call()) };
     let own = if types[0] == DataType::Null { DataType::Null } else { element_of(types)? };
-    let element = common(&[own, *value]).ok_or_else(no_such_call)?;
+    let element = common_of(&[own, *value]).ok_or_else(no_such_call)?;
     Ok(Signature { args: vec![DataType::list(element), element], result, kernel })
 }
 

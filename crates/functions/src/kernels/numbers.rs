@@ -4,8 +4,9 @@
 //! `asin(2)`) is an error.
 
 use super::special::{gamma, ln_gamma};
-use crate::definition::types::{common, digits};
+use crate::definition::types::digits;
 use crate::definition::{Body, Definition, Kernel, Row, Signature, define, elsewhere, takes};
+use crate::types::common_of;
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Error, Result, Value};
 
@@ -888,7 +889,7 @@ fn cut_wide(row: &Row<'_>, round: bool) -> Result<Option<i128>> {
 
 /// The type in which values of several types are compared; for `greatest` and `least`.
 pub fn unified(types: &[DataType]) -> Option<DataType> {
-    let ty = common(types)?;
+    let ty = common_of(types)?;
     // A decimal must hold all integers among the values, as far as 38 digits allow.
     let whole = types.iter().filter(|ty| ty.is_integer()).map(|ty| digits(*ty)).max();
     match (ty, whole) {

@@ -100,6 +100,11 @@ pub fn common(given: impl IntoIterator<Item = Given>, meeting: Meeting) -> Optio
     }
 }
 
+/// The common type of arguments whose types are settled: texts become the other type, as for `=`.
+pub fn common_of(types: &[DataType]) -> Option<DataType> {
+    common(types.iter().copied().map(Given::of), Meeting::Equality)
+}
+
 impl Seen {
     /// One number that stands for all that were written.
     fn numbers(&self) -> Option<Given> {

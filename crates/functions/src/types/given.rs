@@ -26,6 +26,11 @@ pub enum Given {
 }
 
 impl Given {
+    /// What an expression of a settled type gives; nothing, if it is a bare NULL.
+    pub fn of(ty: DataType) -> Given {
+        if ty == DataType::Null { Given::Null } else { Given::Known(ty) }
+    }
+
     /// The type that the expression has where nothing asks for another one. A parameter is a VARCHAR then.
     pub fn settled(self) -> DataType {
         match self {

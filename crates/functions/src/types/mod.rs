@@ -28,7 +28,7 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-pub use common::{Meeting, common};
+pub use common::{Meeting, common, common_of};
 pub use given::Given;
 pub use implicit::{Implicit, assignment, implicit};
 pub use operators::{Operands, arithmetic};

@@ -16,7 +16,7 @@ use super::change::{TableView, Target};
 use super::columns::find_column;
 use super::definition::Declared;
 use super::layout;
-use crate::lower;
+use crate::statements::rows;
 use entasis_binder::environment::schema::{renamed, unknown_table};
 use entasis_engine::plan::{Limit, Node, Plan};
 use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
@@ -509,7 +509,7 @@ impl Binder<'_> {
         }
         let mut rows = self.over_target(before, |select| select.projection = items)?;
         let types: Vec<DataType> = altered.declared.columns.iter().map(|field| field.ty).collect();
-        lower::cast_outputs(&mut rows, &types);
+        rows::cast_outputs(&mut rows, &types);
         Ok(rows)
     }
 
@@ -525,7 +525,7 @@ impl Binder<'_> {
                 select.projection = items;
                 edit(select);
             })?;
-            let input = Box::new(std::mem::replace(&mut plan.root, lower::empty_rows(0).root));
+            let input = Box::new(std::mem::replace(&mut plan.root, rows::empty_rows(0).root));
             plan.root = Node::Limit(Limit { input, offset: 0, count: Some(1) });
             violations.push((message, plan));
             Ok(())

@@ -1,15 +1,13 @@
-//! Binds a statement's syntax tree: resolves names and types, and lowers queries.
+//! Binds a statement's syntax tree: resolves names and types.
 //!
 //! Each kind of statement is bound in a module of its own, by methods of the [`Binder`].
 
-use super::binder::{Binder, STEPS, description};
+use super::binder::{Binder, description};
 use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
 use super::resolve::is_home;
 use super::{resolve, sequence, transaction, zone};
-use crate::binding::context::{Context, Given};
-use crate::error::from_datafusion;
-use crate::lower;
+use entasis_binder::Given;
 use entasis_binder::environment::schema::{known_schemas, new_name};
 use entasis_binder::environment::{Catalog, Parameters};
 use entasis_engine::plan::Plan;
@@ -121,9 +119,7 @@ impl Binder<'_> {
             }
             Ast::Describe(query) => {
                 let (columns, definition) = self.described(query)?;
-                let plan = description(&columns, &definition).map_err(from_datafusion)?;
-                let context = Context::new(self.catalog, self.params, self.given.clone(), &STEPS);
-                Statement::Query(lower::lower(&plan, &context)?)
+                Statement::Query(description(&columns, &definition))
             }
             Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
             Ast::Preparing(_) => {

@@ -1,17 +1,11 @@
-//! The queries of statements: bound, lowered, and described for `DESCRIBE`.
+//! The queries of statements: bound, and described for `DESCRIBE`.
 //!
-//! Statements are bound by methods of the [`Binder`]. It passes every context the steps around DataFusion's
-//! binder ([`STEPS`]).
+//! Statements are bound by methods of the [`Binder`].
 
 use super::resolve::resolved;
-use crate::binding::context::{Context, Given, Steps};
-use crate::error::from_datafusion;
-use crate::lower;
-use crate::rewrite::{display_names, rewrite};
-use datafusion_common::{Result as DfResult, ScalarValue};
-use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use entasis_binder::environment::schema::{elsewhere, unknown_table};
 use entasis_binder::environment::{Catalog, Parameters};
+use entasis_binder::{Given, bind_query};
 use entasis_engine::plan::{Columns, Node, Output, Plan, Values};
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
 use entasis_syntax::build::query_of;
@@ -21,10 +15,7 @@ use entasis_syntax::parse::parse;
 use entasis_syntax::parsed::Ast;
 use entasis_vector::{ColumnId, DataType, Error, Field, Result, Schema, Value, name};
 use sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor, With};
-use std::sync::{Arc, OnceLock};
-
-/// The steps before and after DataFusion's binder, for every query.
-pub(super) static STEPS: Steps = Steps { rewrite, lower: lower::lower, constant: lower::constant, describe };
+use std::sync::Arc;
 
 /// Binds one statement.
 pub(super) struct Binder<'a> {
@@ -36,13 +27,6 @@ pub(super) struct Binder<'a> {
     pub(super) given: Given,
     /// The `WITH` before a statement that changes rows: `WITH … INSERT`.
     pub(super) with: Option<&'a With>,
-}
-
-/// True if queries are bound by [`entasis_binder`]: while the borrowed binder is still there, tests that
-/// compare both say `ENTASIS_BINDER=borrowed`.
-fn is_own() -> bool {
-    static OWN: OnceLock<bool> = OnceLock::new();
-    *OWN.get_or_init(|| std::env::var("ENTASIS_BINDER").map_or(true, |binder| binder != "borrowed"))
 }
 
 impl Binder<'_> {
@@ -58,39 +42,10 @@ impl Binder<'_> {
         query
     }
 
-    /// Binds and lowers a query.
+    /// Binds a query.
     pub(super) fn query(&self, query: &Query) -> Result<Plan> {
-        if is_own() {
-            let given = entasis_binder::Given {
-                target: self.given.target.clone(),
-                rows: self.given.rows.as_ref().map(|rows| Arc::new(rows.plan.clone())),
-                is_view: self.given.is_view,
-                describe: Some(described_rows),
-            };
-            return entasis_binder::bind_query(query, self.catalog, self.params, &given);
-        }
-        let names = display_names(query);
-        let mut plan = match self.bind_query(query, false) {
-            // Two results of the same name are not an error for us: rename those that the binder cannot
-            // distinguish.
-            Err(error) if error.message().contains("unique expression names") => {
-                self.bind_query(query, true)?
-            }
-            other => other?,
-        };
-        if names.len() == plan.output.len() {
-            for (output, name) in plan.output.iter_mut().zip(names) {
-                if let Some(name) = name {
-                    output.name = name;
-                }
-            }
-        }
-        Ok(plan)
-    }
-
-    fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
-        let context = Context::new(self.catalog, self.params, self.given.clone(), &STEPS);
-        context.bind_named(Box::new(query.clone()), suffix)
+        let given = Given { describe: Some(described_rows), ..self.given.clone() };
+        bind_query(query, self.catalog, self.params, &given)
     }
 
     /// A table, to which rows can be added.
@@ -131,27 +86,9 @@ impl Binder<'_> {
 ///
 /// # Errors
 /// Those of binding the described query, without positions: its text is not the statement's.
-fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
-    let (columns, definition) = described_text(text, catalog, params)?;
-    description(&columns, &definition).map_err(from_datafusion)
-}
-
-/// The same as a plan of constant rows.
 fn described_rows(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<Plan> {
-    let (schema, definition) = described_text(text, catalog, params)?;
-    let mut columns = Columns::default();
-    let names = ["column_name", "column_type", "null", "key", "default"];
-    let ids: Vec<ColumnId> = names.iter().map(|name| columns.add(*name, DataType::Varchar, true)).collect();
-    let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::Text(text.into()));
-    let row = |(at, field): (usize, &Field)| {
-        let Described { name, ty, null, key, default } = described_column(at, field, &definition);
-        vec![text(Some(name)), text(Some(ty)), text(Some(null.to_owned())), text(key), text(default)]
-    };
-    let rows = schema.iter().enumerate().map(row).collect();
-    let output =
-        names.iter().zip(&ids).map(|(name, column)| Output { name: (*name).to_owned(), column: *column });
-    let output = output.collect();
-    Ok(Plan { root: Node::Values(Values { columns: ids, rows }), columns, output })
+    let (columns, definition) = described_text(text, catalog, params)?;
+    Ok(description(&columns, &definition))
 }
 
 /// The columns and constraints of what a `DESCRIBE …` describes.
@@ -199,15 +136,19 @@ fn described_column(at: usize, field: &Field, definition: &Definition) -> Descri
     }
 }
 
-/// The result of `DESCRIBE` for these columns.
-pub(super) fn description(columns: &Schema, definition: &Definition) -> DfResult<LogicalPlan> {
+/// The result of `DESCRIBE` for these columns: constant rows.
+pub(super) fn description(described: &Schema, definition: &Definition) -> Plan {
+    let mut columns = Columns::default();
+    let names = ["column_name", "column_type", "null", "key", "default"];
+    let ids: Vec<ColumnId> = names.iter().map(|name| columns.add(*name, DataType::Varchar, true)).collect();
+    let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::Text(text.into()));
     let row = |(at, field): (usize, &Field)| {
         let Described { name, ty, null, key, default } = described_column(at, field, definition);
-        let text = |text: Option<String>| lit(ScalarValue::Utf8(text));
-        vec![lit(name), lit(ty), lit(null), text(key), text(default)]
+        vec![text(Some(name)), text(Some(ty)), text(Some(null.to_owned())), text(key), text(default)]
     };
-    let names = ["column_name", "column_type", "null", "key", "default"];
-    let values = LogicalPlanBuilder::values(columns.iter().enumerate().map(row).collect())?;
-    let named = (1..).zip(names).map(|(i, name)| ident(format!("column{i}")).alias(name));
-    values.project(named)?.build()
+    let rows = described.iter().enumerate().map(row).collect();
+    let output =
+        names.iter().zip(&ids).map(|(name, column)| Output { name: (*name).to_owned(), column: *column });
+    let output = output.collect();
+    Plan { root: Node::Values(Values { columns: ids, rows }), columns, output }
 }

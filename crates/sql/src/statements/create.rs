@@ -3,8 +3,8 @@
 use super::binder::Binder;
 use super::bound::Statement;
 use super::layout;
-use crate::hidden::REGISTERED;
-use crate::lower;
+use crate::statements::rows;
+use entasis_binder::REGISTERED;
 use entasis_binder::environment::schema::new_name;
 use entasis_engine::relation::{Definition, OnCommit};
 use entasis_syntax::clauses;
@@ -76,7 +76,7 @@ impl Binder<'_> {
             // A column of untyped NULLs has no type, but a table's column needs one.
             let types: Vec<DataType> =
                 plan.output.iter().map(|output| typed(plan.columns.ty(output.column))).collect();
-            lower::cast_outputs(&mut plan, &types);
+            rows::cast_outputs(&mut plan, &types);
             unique_names(plan.output.iter().map(|output| output.name.as_str()))?;
             let layout = layout::of_table(&create.table_options, &plan.schema())?;
             let definition = Definition { layout, on_commit, ..Definition::default() };

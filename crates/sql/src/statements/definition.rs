@@ -14,7 +14,7 @@ use super::bound::SequenceOptions;
 use super::change::TableView;
 use super::columns::find_column;
 use super::{layout, sequence};
-use crate::lower;
+use crate::statements::rows;
 use entasis_binder::environment::Catalog;
 use entasis_binder::environment::schema::unknown_table;
 use entasis_engine::relation::{
@@ -191,10 +191,10 @@ impl Binder<'_> {
         read_columns(expr, "a DEFAULT")?;
         let mut plan = self.query(&select_expr(expr.clone())?).map_err(context)?;
         let from = plan.columns.ty(plan.output[0].column);
-        match lower::literal_row(&plan, column.ty) {
+        match rows::literal_row(&plan, column.ty) {
             Some(value) if value.is_null() => return Ok(ColumnDefault::Null),
             Some(_) => {}
-            None => lower::cast_outputs(&mut plan, &[column.ty]),
+            None => rows::cast_outputs(&mut plan, &[column.ty]),
         }
         if !can_cast(from, column.ty) {
             return Err(context(Error::input(format!("{expr} is {from}, not {}", column.ty))));

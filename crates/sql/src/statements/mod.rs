@@ -6,8 +6,8 @@
 //! definition                                   declarations of a table
 //! change                                       changes of rows
 //! schema  layout  sequence  transaction  zone  parts of statements
-//! binder                                       their queries, with the steps around DataFusion's binder
-//! resolve  columns  locate  bound              names without a schema, columns, positions; the results
+//! binder                                       their queries
+//! resolve  columns  locate  rows  bound        names without a schema, columns, positions, constants; the results
 //! ```
 
 mod alter;
@@ -22,6 +22,7 @@ mod index;
 mod layout;
 mod locate;
 mod resolve;
+mod rows;
 mod schema;
 mod sequence;
 mod transaction;

@@ -21,7 +21,7 @@
 //! they have several parts. The declarations of a table are read as if the table's database were the current
 //! one.
 
-use crate::hidden::REGISTERED;
+use entasis_binder::REGISTERED;
 use entasis_binder::environment::Catalog;
 use entasis_syntax::asof;
 use entasis_syntax::build::table_alias;

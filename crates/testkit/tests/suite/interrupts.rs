@@ -17,7 +17,8 @@ const ROWS: usize = 10_000;
 /// Looks at which each statement is interrupted.
 const PLACES: usize = 12;
 
-/// Statements of every kind. `{dir}` is a directory, `{new}` makes a name new.
+/// Statements of every kind. `{dir}` is a directory, `{new}` makes a name new, `{list}` and `{rows}` are as many
+/// constants, and rows of them, as the table has rows.
 const STATEMENTS: &[&str] = &[
     "SELECT count(*) FROM b x, b y WHERE x.id < 200 AND x.d < y.d",
     "SELECT s FROM b ORDER BY s, d",
@@ -37,6 +38,9 @@ const STATEMENTS: &[&str] = &[
     "SELECT sum(length(repeat(s, 50))) FROM b",
     "SELECT count(*) FROM (SELECT g, s, count(*) FROM b GROUP BY CUBE (g, s))",
     "SELECT count(*) FROM (SELECT list(id) l FROM b) q, unnest(l) u(x)",
+    "SELECT (SELECT sum(x) FROM unnest(l) u(x)) FROM (SELECT list(id) l FROM b GROUP BY g) q",
+    "SELECT count(*) FROM b WHERE id IN ({list})",
+    "SELECT max(x) FROM (VALUES {rows}) v(x, y, z, w)",
     "SELECT count(*) FROM b x WHERE d < (SELECT avg(d) FROM b y WHERE y.g = x.g)",
     "SELECT s FROM b UNION SELECT s || 'x' FROM b",
     "SUMMARIZE b",
@@ -46,6 +50,7 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM b WHERE id % 2 = 0",
     "INSERT INTO b SELECT id + 50000000, g, s, d FROM b",
     "INSERT INTO b SELECT (id * 7919) % 1000003 + 50000000, g, s, d FROM b",
+    "INSERT INTO b VALUES {rows}",
     "INSERT INTO b SELECT id, g + 1, s, d FROM b ON CONFLICT (id) DO UPDATE SET g = excluded.g",
     "MERGE INTO b USING (SELECT id + 20000 i, g, s, d FROM b) q ON b.id = q.i WHEN MATCHED THEN UPDATE SET g = q.g WHEN NOT MATCHED THEN INSERT VALUES (i, g, s, d)",
     "CREATE INDEX made ON b (s)",
@@ -71,19 +76,24 @@ fn database(scratch: &Scratch, rows: usize) -> Connection {
     connection.set("chunk_size", "256").expect("a setting");
     for sql in [
         "CREATE TABLE b (id BIGINT PRIMARY KEY, g INTEGER, s VARCHAR, d DOUBLE)",
-        "INSERT INTO b SELECT i, i % 1000, 'v' || (i * 7919) % 1000003, i / 3 FROM range({rows}) r(i)",
+        "INSERT INTO b SELECT i, i % 1000, 'v' || (i * 7919) % 1000003, i / 3 FROM range({count}) r(i)",
         "CREATE INDEX by_g ON b (g)",
         "COPY (SELECT id + 90000000 AS id, g, s, d FROM b) TO '{dir}/more.csv'",
         "COPY b TO '{dir}/more.parquet'",
     ] {
-        let sql = filled(scratch, sql).replace("{rows}", &rows.to_string());
+        let sql = filled(scratch, sql, rows);
         connection.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
     connection
 }
 
-fn filled(scratch: &Scratch, sql: &str) -> String {
+/// A statement for a table of so many rows.
+fn filled(scratch: &Scratch, sql: &str, rows: usize) -> String {
+    let all = |text: fn(usize) -> String| (0..rows).map(text).collect::<Vec<_>>().join(", ");
     sql.replace("{dir}", scratch.path("").to_str().expect("a path of UTF-8").trim_end_matches('/'))
+        .replace("{count}", &rows.to_string())
+        .replace("{list}", &all(|i| (7 * i).to_string()))
+        .replace("{rows}", &all(|i| format!("({}, {i}, 'v{i}', 0.5)", i + 70_000_000)))
 }
 
 /// What must not change.
@@ -109,7 +119,7 @@ fn statements_look_more_often_over_more_rows() {
     for sql in STATEMENTS.iter().filter(|sql| !sql.starts_with("VACUUM")) {
         let [few, many] = [ROWS, 4 * ROWS].map(|rows| {
             let scratch = Scratch::new();
-            looks(&database(&scratch, rows), &filled(&scratch, sql).replace("{new}", ""))
+            looks(&database(&scratch, rows), &filled(&scratch, sql, rows).replace("{new}", ""))
         });
         // Once for each chunk or block, and what the statement itself takes.
         let rows = if sql.starts_with("PRAGMA") { 1024 } else { 256 };
@@ -126,7 +136,7 @@ fn statements_are_interrupted_at_each_look() {
     for sql in STATEMENTS.iter().filter(|sql| !sql.starts_with("VACUUM")) {
         let scratch = Scratch::new();
         let mut connection = database(&scratch, ROWS);
-        let sql = filled(&scratch, sql);
+        let sql = filled(&scratch, sql, ROWS);
         let before = state(&connection);
         let all = looks(&connection, &sql.replace("{new}", ""));
         let mut is_fresh = false;

@@ -28,6 +28,11 @@ pub(super) struct Domain {
 }
 
 impl Domain {
+    /// Those of `columns`, which represent the free ones, that tell its elements apart.
+    pub(super) fn keys<'a>(&self, columns: &'a [ColumnId]) -> &'a [ColumnId] {
+        if self.per_row { &columns[..1] } else { columns }
+    }
+
     /// True if the rows of a node differ from one element of the domain to the next.
     fn is_needed_by(&self, node: &Node) -> bool {
         free_columns(node).iter().any(|id| self.free.contains(&id)) || self.per_row && !is_repeatable(node)
@@ -170,7 +175,7 @@ impl Decorrelation<'_> {
                 let (input, columns) = self.depend(input, domain)?;
                 let map = self.domain_map(domain, &columns);
                 window.exprs_mut().for_each(|expr| replace(expr, &map));
-                window.partition.extend(columns.iter().map(|id| self.columns.expr(*id)));
+                window.partition.extend(domain.keys(&columns).iter().map(|id| self.columns.expr(*id)));
                 Ok((Node::Window(Window { input: Box::new(input), ..window }), columns))
             }
             Node::Scan(_) | Node::Values(_) => Err(Error::internal("a correlated scan")),
@@ -199,7 +204,7 @@ impl Decorrelation<'_> {
         let map = self.domain_map(domain, &columns);
         let order = keys.into_iter().map(|key| SortKey { expr: substitute(key.expr, &map), ..key }).collect();
         let number = self.columns.add("number", DataType::Int64, false);
-        let partition = columns.iter().map(|column| self.columns.expr(*column)).collect();
+        let partition = domain.keys(&columns).iter().map(|column| self.columns.expr(*column)).collect();
         node = Node::Window(Window {
             input: Box::new(node),
             partition,
@@ -238,8 +243,10 @@ impl Decorrelation<'_> {
             call.order_by.iter_mut().for_each(|key| replace(&mut key.expr, &map));
         }
         let single_row = groups.is_empty();
-        let own = self.copies(&columns);
-        groups.extend(own.iter().zip(&columns).map(|(own, column)| (*own, self.columns.expr(*column))));
+        // Above a single row, the columns come from the domain.
+        let columns = if single_row { domain.keys(&columns) } else { &columns };
+        let own = self.copies(columns);
+        groups.extend(own.iter().zip(columns).map(|(own, column)| (*own, self.columns.expr(*column))));
         if !single_row {
             return Ok((Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates }), own));
         }
@@ -299,7 +306,7 @@ impl Decorrelation<'_> {
         if right_needs {
             let (dependent, right_columns) = self.depend(right, domain)?;
             right = dependent;
-            for (a, b) in columns.iter().zip(&right_columns) {
+            for (a, b) in domain.keys(&columns).iter().zip(&right_columns) {
                 let (a, b) = (self.columns.expr(*a), self.columns.expr(*b));
                 residual.push(Expr::compare(CompareOp::NotDistinctFrom, a, b));
             }

@@ -14,7 +14,8 @@
 //! numbered by a window for each value of the domain. `IN` with NULLs becomes several joins ([`null_aware`]).
 //!
 //! A right side that calls a volatile function (`random`, `nextval`) is computed once for each left row: the
-//! left rows are numbered, and the domain consists of the numbers.
+//! left rows are numbered, and the numbers are what tells the domain's elements apart. The same is done for
+//! lists and structs, which are long to compare: `unnest` of a list would take quadratic time.
 //!
 //! Not supported: `FULL JOIN` on a right side that reads the left row, `LIMIT` over volatile functions there.
 //!
@@ -31,7 +32,7 @@ mod pull;
 
 use crate::plan::correlation::{free_columns, is_repeatable};
 use crate::plan::equalities::split_keys;
-use crate::plan::tree::{columns_of, reads, substitute, take};
+use crate::plan::tree::{ColumnSet, columns_of, reads, substitute, take};
 use crate::plan::{Columns, Dependent, JoinKey, JoinKind, Limit, Node, Plan, Project};
 use crate::relation::Relation;
 use domain::Domain;
@@ -169,12 +170,23 @@ impl Decorrelation<'_> {
         let pulled = pull(sub.clone(), &free, purpose, self.columns);
         match pulled.filter(|pulled| pulled.can_be_joined(purpose, kind, key.as_ref(), &residual)) {
             Some(pulled) => self.join_pulled(outer, pulled, purpose, kind, key, residual, values),
+            None if self.has_nested(&free) && free_columns(&outer).is_empty() => {
+                let (outer, row) = self.numbered(outer);
+                let domain = self.domain(&outer, &free, Some(row));
+                self.join_dependent(outer, sub, &domain, kind, key, residual, values)
+            }
             None => {
                 let outer = self.settled(outer);
                 let domain = self.domain(&outer, &free, None);
                 self.join_dependent(outer, sub, &domain, kind, key, residual, values)
             }
         }
+    }
+
+    /// True if a list or a struct is among these columns: its elements are as many rows, and each of them
+    /// would be compared by the whole list.
+    fn has_nested(&self, columns: &ColumnSet) -> bool {
+        columns.iter().any(|id| self.columns.ty(id).is_nested())
     }
 
     /// The join of the general method.
@@ -190,9 +202,7 @@ impl Decorrelation<'_> {
     ) -> Result<Outcome> {
         let (sub, domain_columns) = self.depend(sub, domain)?;
         let own = domain.free.iter().map(|id| self.columns.expr(*id)).chain(domain.forms.clone());
-        // The number of a row tells its other columns.
-        let told = if domain.per_row { 1 } else { domain_columns.len() };
-        for (own, column) in own.zip(&domain_columns).take(told) {
+        for (own, column) in own.zip(domain.keys(&domain_columns)) {
             let column = self.columns.expr(*column);
             residual.push(Expr::compare(CompareOp::NotDistinctFrom, own, column));
         }

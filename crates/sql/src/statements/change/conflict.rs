@@ -17,11 +17,11 @@
 use super::finish::{Returning, boolean};
 use super::outer::for_each_outer;
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target};
-use crate::binding::context::TARGET;
-use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Proposed, Repeated, Statement};
 use crate::statements::columns::find_column;
+use crate::statements::rows;
+use entasis_binder::TARGET;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::KeyKind;
 use entasis_syntax::build::{
@@ -61,7 +61,7 @@ impl Binder<'_> {
             }
         };
         let types = target.columns().iter().map(|field| field.ty);
-        lower::cast_outputs(
+        rows::cast_outputs(
             &mut rows,
             &[ROW_ID_TYPE, ACTION_TYPE]
                 .into_iter()

@@ -9,15 +9,15 @@
 
 use super::finish::{Finished, Returning};
 use super::{Target, is_default, values};
-use crate::hidden::BY_NAME;
-use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Insert, Statement};
 use crate::statements::columns::target_columns;
+use crate::statements::rows;
 use entasis_engine::plan::{Output, Plan};
 use entasis_engine::relation::ColumnDefault;
 use entasis_syntax::build::{named, qualified, select_expr, table_alias};
 use entasis_syntax::clauses::refuse;
+use entasis_syntax::disguise::BY_NAME;
 use entasis_syntax::object_name::table_name;
 use entasis_vector::{DataType, Error, Field, Result, Value};
 use sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableObject};
@@ -117,7 +117,7 @@ impl Binder<'_> {
             return Err(Error::input(text));
         }
         let mut plan = Plan::scan(file);
-        lower::cast_outputs(&mut plan, &fields.iter().map(|field| field.ty).collect::<Vec<_>>());
+        rows::cast_outputs(&mut plan, &fields.iter().map(|field| field.ty).collect::<Vec<_>>());
         let rows = self.complete(&target, plan, &columns)?;
         let checks = self.checks(&target, None)?;
         let Finished { plan, checks, returning } =
@@ -141,7 +141,7 @@ impl Binder<'_> {
         match &insert.source {
             Some(source) => self.new_rows(target, columns, source),
             // DEFAULT VALUES
-            None => self.complete(target, lower::empty_rows(1), &[]),
+            None => self.complete(target, rows::empty_rows(1), &[]),
         }
     }
 
@@ -175,7 +175,7 @@ impl Binder<'_> {
                 }
             }
             if columns.is_empty() {
-                return self.complete(target, lower::empty_rows(rows.len()), &[]);
+                return self.complete(target, rows::empty_rows(rows.len()), &[]);
             }
             for (at, &column) in columns.iter().enumerate() {
                 values::settle(rows, at, target.columns()[column].ty)?;
@@ -195,7 +195,7 @@ impl Binder<'_> {
             return Err(wrong_number(plan.output.len()));
         }
         let types: Vec<DataType> = columns.iter().map(|&i| target.columns()[i].ty).collect();
-        lower::cast_outputs(&mut plan, &types);
+        rows::cast_outputs(&mut plan, &types);
         self.complete(target, plan, &columns)
     }
 
@@ -216,13 +216,11 @@ impl Binder<'_> {
                 ColumnDefault::Identity { .. } => None,
                 ColumnDefault::Expression(_) => {
                     let query = select_expr(self.default_expr(target, i)?)?;
-                    lower::literal_row(&self.query(&query)?, field.ty)
+                    rows::literal_row(&self.query(&query)?, field.ty)
                 }
             };
             match value {
-                Some(value) => {
-                    outputs[i] = Some(lower::add_constant(&mut plan, &field.name, value, field.ty))
-                }
+                Some(value) => outputs[i] = Some(rows::add_constant(&mut plan, &field.name, value, field.ty)),
                 None => computed.push(i),
             }
         }
@@ -245,7 +243,7 @@ impl Binder<'_> {
         }
         let mut plan = self.over_rows(plan, table_alias(rows), None, |select| select.projection = items)?;
         let types: Vec<DataType> = target.columns().iter().map(|field| field.ty).collect();
-        lower::cast_outputs(&mut plan, &types);
+        rows::cast_outputs(&mut plan, &types);
         Ok(plan)
     }
 }

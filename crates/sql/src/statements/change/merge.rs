@@ -11,16 +11,16 @@
 use super::finish::{Returning, returned};
 use super::outer::for_each_outer;
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, is_default};
-use crate::hidden::NOTHING;
-use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Repeated, Statement};
 use crate::statements::columns::find_column;
+use crate::statements::rows;
 use entasis_engine::relation::ColumnDefault;
 use entasis_syntax::build::{
     and, case, cast_to, is_null, join, named, not, number, qualified, select_from, table_alias,
 };
 use entasis_syntax::clauses::refuse;
+use entasis_syntax::disguise::NOTHING;
 use entasis_syntax::parse::parse_query;
 use entasis_vector::{DataType, Error, Result};
 use sqlparser::ast::{
@@ -119,7 +119,7 @@ impl Binder<'_> {
             }
         })?;
         let types = target.columns().iter().map(|field| field.ty);
-        lower::cast_outputs(
+        rows::cast_outputs(
             &mut rows,
             &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
         );

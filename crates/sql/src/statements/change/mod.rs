@@ -5,7 +5,7 @@
 //! statement's action to the resulting rows.
 //!
 //! A statement is bound in stages. The rows of each stage are a table of the next
-//! (`crate::binding::source::Rows`), whose columns are named as the target's:
+//! ([`ROWS`]), whose columns are named as the target's:
 //!
 //! 1. the given rows: those to insert ([`insert`]), with defaults, or those to update or delete ([`update`]);
 //! 2. if the action differs by row, the rows with their actions ([`conflict`], [`merge`]);
@@ -24,13 +24,12 @@ mod values;
 
 pub use referential::{Consequence, Referring, follow};
 
-use crate::binding::context::{Given, ROWS, TARGET};
-use crate::binding::source::Rows;
-use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::Statement;
 use crate::statements::columns::find_column;
+use crate::statements::rows;
 use entasis_binder::environment::schema::{elsewhere, unknown_table};
+use entasis_binder::{Given, ROWS, TARGET};
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
 use entasis_syntax::build::{named, null, qualified, select_from, stored_expr, table_alias};
@@ -225,7 +224,7 @@ impl Binder<'_> {
         let query = self.behind_with(select_from(ROWS, alias, edit)?);
         let given = Given {
             target: target.map(|target| target.relation.clone()),
-            rows: Some(Arc::new(Rows::new(rows))),
+            rows: Some(Arc::new(rows)),
             ..Given::default()
         };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
@@ -233,9 +232,9 @@ impl Binder<'_> {
 
     /// Binds `SELECT 1 FROM view`, changed by `edit`, to check that it can be bound.
     pub(crate) fn over_view(&self, view: &TableView, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
-        let mut rows = lower::empty_rows(0);
+        let mut rows = rows::empty_rows(0);
         for column in view.columns {
-            let output = lower::add_constant(&mut rows, &column.name, Value::Null, column.ty);
+            let output = rows::add_constant(&mut rows, &column.name, Value::Null, column.ty);
             rows.output.push(output);
         }
         self.over_rows(rows, table_alias(Ident::with_quote('"', view.name)), None, |select| {

@@ -16,13 +16,12 @@
 
 use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target};
-use crate::binding::context::{Given, ROWS, TARGET};
-use crate::binding::source::Rows;
-use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Action, Change, Repeated};
+use crate::statements::rows;
 use entasis_binder::environment::{Catalog, Parameters};
 use entasis_binder::zone::apply_to_plan;
+use entasis_binder::{Given, ROWS, TARGET};
 use entasis_engine::plan::{Columns, Node, Output, Plan, Values};
 use entasis_engine::relation::Relation;
 use entasis_syntax::build::{and, equal, named, null, qualified, select_from, table_alias, table_factor};
@@ -104,7 +103,7 @@ impl Binder<'_> {
         }
         let mut rows = self.beside_keys(&target, referring, keys_of(referring, consequence), values)?;
         let types = columns.iter().map(|&column| target.columns()[column].ty);
-        lower::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
+        rows::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
         let finished = self.finish(rows, 1 + columns.len(), &target, checks, Returning::default())?;
         Ok(Change {
             table: target.name,
@@ -138,7 +137,7 @@ impl Binder<'_> {
             select.from.push(TableWithJoins { relation: other, joins: Vec::new() });
             select.selection = and(referring.columns.iter().enumerate().map(pair));
         })?;
-        let rows = Some(Arc::new(Rows::new(keys)));
+        let rows = Some(Arc::new(keys));
         let given = Given { target: Some(target.relation.clone()), rows, ..Given::default() };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }

@@ -5,9 +5,9 @@
 
 use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target, no_joins};
-use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::{Action, Change, Repeated, Statement};
+use crate::statements::rows;
 use entasis_engine::plan::Plan;
 use entasis_syntax::build::named;
 use entasis_syntax::clauses::refuse;
@@ -102,7 +102,7 @@ impl Binder<'_> {
         values.extend(returning.carried.iter().cloned());
         let mut rows = self.rows_of(&target, values, from, update.selection.clone())?;
         let types = columns.iter().map(|&column| target.columns()[column].ty);
-        lower::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
+        rows::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
         let finished = self.finish(rows, 1 + columns.len(), &target, checks, returning)?;
         Ok(Statement::Change(Change {
             table: target.name,
