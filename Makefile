@@ -11,8 +11,8 @@ ORDER  ?= sorted
 .PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
-# Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
-# the front end's dependencies are compiled once a profile.
+# Cargo unifies features over the packages that it builds together. Everything below builds the whole workspace, so that
+# a dependency is compiled once a profile; only the demo builds no more than the shell.
 TARGET    := $(or $(CARGO_TARGET_DIR),target)
 # What a user of the crate starts from; `cargo test` has built them.
 EXAMPLES  := query transaction arrow keyed
@@ -27,7 +27,7 @@ help:
 
 ## Build the release binary and show what it does.
 demo:
-	cargo build --release --workspace
+	cargo build --release -p entasis-cli
 	$(TARGET)/release/entasis demo
 
 ## All tests: Rust, then Python.

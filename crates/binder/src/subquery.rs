@@ -8,6 +8,8 @@
 //! | `x = ANY (…)`, `x <> ALL (…)` | null-aware mark join | null-aware mark join |
 //! | any other `ANY`, `ALL` | single join with minimum and maximum | the same |
 //!
+//! `ANY` and `ALL` of a list are those of a subquery over its elements, and NULL if the list is.
+//!
 //! A subquery is bound where it stands. Its join waits in the scope ([`Pending`]) until the operator that
 //! evaluates the expression is made: below the groups for arguments of aggregates, above them for the select
 //! list. If it reads columns of the rows around, it is a dependent join, which the optimizer decorrelates.
@@ -16,17 +18,26 @@ use crate::binder::{Binder, located};
 use crate::bound::Bound;
 use crate::literal::plain;
 use crate::operator::{comparable, comparison};
-use crate::query::take;
+use crate::query::{one_row, take};
 use crate::rowvalue::{self, Part, compare_all};
 use crate::scope::Pending;
+use crate::settle::settled;
 use entasis_engine::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Dependent, Join, JoinKey, JoinKind, Limit, Node,
+    Aggregate, AggregateCall, AggregateFunction, Dependent, Join, JoinKey, JoinKind, Limit, Node, Unnest,
     free_columns, split_keys,
 };
 use entasis_syntax::clauses;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 use sqlparser::ast::{self, BinaryOperator, Query, UnaryOperator};
+
+/// What a value is compared with by `IN`, `ANY` and `ALL`.
+enum Others<'q> {
+    /// The rows of a query of one column.
+    Rows(&'q Query),
+    /// The elements of a list.
+    Elements(Bound, DataType),
+}
 
 /// A subquery with its columns.
 struct Sub {
@@ -51,6 +62,29 @@ impl<'a, 'q> Binder<'a, 'q> {
                 Err(located(Error::input(text), query))
             }
         }
+    }
+
+    /// What `ANY` and `ALL` compare with.
+    fn others(&mut self, right: &'q ast::Expr) -> Result<Others<'q>> {
+        if let ast::Expr::Subquery(query) = plain(right) {
+            return Ok(Others::Rows(query));
+        }
+        let list = self.expr(right)?;
+        match list.ty() {
+            DataType::List(element) => Ok(Others::Elements(list, *element)),
+            DataType::Null => Ok(Others::Elements(list, DataType::Null)),
+            other => {
+                let error = Error::input(format!("ANY and ALL take a query or a list, not a {other}"));
+                Err(located(error, right))
+            }
+        }
+    }
+
+    /// The elements of a list, in a column.
+    fn elements(&mut self, list: Bound, element: DataType) -> (Node, ColumnId) {
+        let column = self.columns.add("element", element, true);
+        let lists = vec![(column, settled(list.cast(DataType::list(element))))];
+        (Node::Unnest(Unnest { input: Box::new(one_row()), lists }), column)
     }
 
     fn pend(
@@ -114,19 +148,22 @@ impl<'a, 'q> Binder<'a, 'q> {
         if let Some(own) = rowvalue::parts(input) {
             return self.row_quantified(&own, CompareOp::Eq, query, negated);
         }
-        let (node, key) = self.compared(input, query, CompareOp::Eq)?;
+        let (node, key) = self.compared(input, Others::Rows(query), CompareOp::Eq)?;
         self.mark(node, Some(key), true, negated)
     }
 
-    /// A subquery of one column with the value that is compared with it, both in one type.
+    /// A value, and the rows with which it is compared; both sides in one type.
     fn compared(
         &mut self,
         input: &'q ast::Expr,
-        query: &'q Query,
+        others: Others<'q>,
         op: CompareOp,
     ) -> Result<(Node, (Expr, Expr))> {
         let value = self.expr(input)?;
-        let (node, column) = self.single(query)?;
+        let (node, column) = match others {
+            Others::Rows(query) => self.single(query)?,
+            Others::Elements(list, element) => self.elements(list, element),
+        };
         let key = comparable(op, value, Bound::known(self.columns.expr(column)));
         Ok((node, key.map_err(|error| located(error, input))?))
     }
@@ -141,21 +178,33 @@ impl<'a, 'q> Binder<'a, 'q> {
         whole: &'q ast::Expr,
     ) -> Result<Bound> {
         clauses::expression(whole)?;
-        let ast::Expr::Subquery(query) = plain(right) else {
-            return Err(Error::not_supported("ANY and ALL of what is not a query"));
-        };
         let op = comparison(op).ok_or_else(|| Error::not_supported(format!("{op} ANY and ALL")))?;
+        let others = self.others(right)?;
         if let Some(own) = rowvalue::parts(left) {
+            let Others::Rows(query) = others else {
+                return Err(Error::not_supported("rows that are compared with the elements of a list"));
+            };
             let op = if any { op } else { inverse(op) };
             return self.row_quantified(&own, op, query, !any);
         }
-        match (op, any) {
+        let nullable = match &others {
+            Others::Elements(list, _) if self.may_be_null(&list.expr) => Some(list.expr.clone()),
+            _ => None,
+        };
+        let result = match (op, any) {
             (CompareOp::Eq, true) | (CompareOp::NotEq, false) => {
-                let (node, key) = self.compared(left, query, CompareOp::Eq)?;
-                self.mark(node, Some(key), true, !any)
+                let (node, key) = self.compared(left, others, CompareOp::Eq)?;
+                self.mark(node, Some(key), true, !any)?
             }
-            (op, any) => self.compared_with_all(left, op, query, any),
-        }
+            (op, any) => self.compared_with_all(left, op, others, any)?,
+        };
+        let Some(list) = nullable else { return Ok(result) };
+        let unknown = (Expr::IsNull(Box::new(list)), Expr::literal(Value::Null, DataType::Boolean));
+        Ok(Bound::known(Expr::Case {
+            branches: vec![unknown],
+            otherwise: Some(Box::new(result.expr)),
+            ty: DataType::Boolean,
+        }))
     }
 
     /// `x op ANY (…)` and `x op ALL (…)` by aggregates of all rows: their number, the number of those that
@@ -166,10 +215,10 @@ impl<'a, 'q> Binder<'a, 'q> {
         &mut self,
         left: &'q ast::Expr,
         op: CompareOp,
-        query: &'q Query,
+        others: Others<'q>,
         any: bool,
     ) -> Result<Bound> {
-        let (node, (x, y)) = self.compared(left, query, op)?;
+        let (node, (x, y)) = self.compared(left, others, op)?;
         let ty = y.ty();
         let mut aggregates = Vec::with_capacity(4);
         let mut values = Vec::with_capacity(4);
@@ -225,7 +274,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     ) -> Result<Expr> {
         let Sub { node, columns } = self.sub(query)?;
         let row = self.row_of_columns(&columns);
-        let condition = crate::settle::settled(test(compare_all(op, input, &row)?));
+        let condition = settled(test(compare_all(op, input, &row)?));
         // The comparison filters the rows of the subquery, which reads those around.
         let node = crate::query::filter(node, condition);
         Ok(self.mark(node, None, false, false)?.expr)
@@ -261,11 +310,11 @@ impl<'a, 'q> Binder<'a, 'q> {
                         ),
                     };
                     let mut residual = Vec::new();
-                    crate::settle::settled(holds).split_conjunction(&mut residual);
+                    settled(holds).split_conjunction(&mut residual);
                     join_by_conditions(node, sub, kind, residual);
                     return Ok(true);
                 }
-                let (sub, (left, right)) = self.compared(expr, subquery, CompareOp::Eq)?;
+                let (sub, (left, right)) = self.compared(expr, Others::Rows(subquery), CompareOp::Eq)?;
                 // Subqueries within the value come first.
                 self.flush(node);
                 let kind = match is_negated {
@@ -273,7 +322,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                     true if self.may_be_null(&left) || self.may_be_null(&right) => JoinKind::NullAwareAnti,
                     true => JoinKind::Anti,
                 };
-                let key = (crate::settle::settled(left), crate::settle::settled(right));
+                let key = (settled(left), settled(right));
                 join_subquery(node, sub, kind, Some(key), Vec::new());
                 Ok(true)
             }
@@ -293,7 +342,7 @@ impl<'a, 'q> Binder<'a, 'q> {
 /// Joins a subquery that has waited.
 pub(crate) fn join_pending(node: &mut Node, pending: Pending) {
     let Pending { node: sub, kind, key, outputs, is_below_groups: _ } = pending;
-    let key = key.map(|(left, right)| (crate::settle::settled(left), crate::settle::settled(right)));
+    let key = key.map(|(left, right)| (settled(left), settled(right)));
     join_subquery(node, sub, kind, key, outputs);
 }
 

@@ -1,4 +1,5 @@
-//! Samples among the tokens: converted to the forms that the parser knows; the binder gives them their meaning.
+//! Samples among the tokens: converted to the forms that the parser knows; the binder gives them their
+//! meaning.
 //!
 //! DuckDB's forms are converted to the parser's: `10%`, `reservoir(10 ROWS)`, `10 PERCENT (bernoulli, 7)`.
 //! `USING SAMPLE` becomes a last result of its `SELECT`, with a name that no user can write.

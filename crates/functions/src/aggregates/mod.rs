@@ -13,7 +13,7 @@ mod simple;
 mod states;
 mod statistics;
 
-use crate::definition::types::digits;
+use crate::types::digits;
 pub use accumulator::Call;
 use entasis_vector::{DataType, Error, Result};
 pub use page::{FUNCTIONS, ROWS};

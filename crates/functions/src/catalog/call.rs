@@ -1,9 +1,9 @@
 //! A call of a catalog function in the engine's expressions: its kernel over the rows of a chunk.
 
 use super::{definition, total};
+use crate::catalog::signature::resolve;
 use crate::definition::Definition;
 use crate::definition::row::{Argument, Kernel, Row, Writer};
-use crate::definition::types::resolve;
 use crate::expressions::external::fold_external;
 use crate::expressions::fold;
 use crate::time_zone::TimeZone;

@@ -9,7 +9,7 @@
 
 use super::call::Call;
 use super::{definition, scalars};
-use crate::definition::types::resolve;
+use crate::catalog::signature::resolve;
 use crate::time_zone::TimeZone;
 use entasis_vector::expr::ExternalFunction;
 use entasis_vector::statement::{Charge, STEP, Statement, within};

@@ -1,13 +1,14 @@
 //! The catalog of functions: every name, with argument and result types, a one-line description, and examples
 //! that a test runs ([`definition`](crate::definition)). `docs/functions.md` is generated from it ([`page`]).
 //!
-//! The binder calls a scalar function through [`call`]. The others ([`Body::Elsewhere`]) are in [`aggregates`],
-//! [`windows`], [`times`](crate::times), or expressions of the engine.
+//! The binder calls a scalar function through [`call`]. The others ([`Body::Elsewhere`]) are in
+//! [`aggregates`], [`windows`], [`times`](crate::times), or expressions of the engine.
 
 pub mod call;
 #[cfg(test)]
 mod looking_test;
 pub mod page;
+pub mod signature;
 mod total;
 
 use crate::definition::{Body, Definition, Overload, Section};

@@ -2,12 +2,11 @@
 //! computes it.
 //!
 //! A scalar function whose kernel is ours has [`Overload`]s: argument types, a result type and a kernel over
-//! one row ([`row`]); [`types`] chooses the overload. The kernels are in [`crate::kernels`], a file for each
-//! subject, next to their definitions; they do not depend on the binder. All definitions together make up the
-//! [`crate::catalog`].
+//! one row ([`row`]); [`choose`](crate::types::choose) chooses the overload. The kernels are in
+//! [`crate::kernels`], a file for each subject, next to their definitions; they do not depend on the binder.
+//! All definitions together make up the [`crate::catalog`].
 
 pub mod row;
-pub mod types;
 
 use entasis_vector::{DataType, Result, Value};
 pub use row::{Kernel, Row, Writer, nth, written};

@@ -4,9 +4,8 @@
 //! `asin(2)`) is an error.
 
 use super::special::{gamma, ln_gamma};
-use crate::definition::types::digits;
 use crate::definition::{Body, Definition, Kernel, Row, Signature, define, elsewhere, takes};
-use crate::types::common_of;
+use crate::types::{common_of, digits};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Error, Result, Value};
 

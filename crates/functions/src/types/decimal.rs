@@ -37,7 +37,7 @@ impl Digits {
     pub fn of_type(ty: DataType) -> Option<Digits> {
         match ty {
             DataType::Decimal { precision, scale } => Some(Digits { whole: precision - scale, scale }),
-            ty if ty.is_integer() => Some(Digits { whole: crate::definition::types::digits(ty), scale: 0 }),
+            ty if ty.is_integer() => Some(Digits { whole: digits(ty), scale: 0 }),
             _ => None,
         }
     }
@@ -71,4 +71,15 @@ impl Digits {
 /// The number of digits of an integer that was written.
 fn written(value: i64) -> u8 {
     value.unsigned_abs().checked_ilog10().map_or(1, |log| log as u8 + 1)
+}
+
+/// Number of digits of the longest integer of a type.
+pub fn digits(ty: DataType) -> u8 {
+    match ty {
+        DataType::Int8 | DataType::UInt8 => 3,
+        DataType::Int16 | DataType::UInt16 => 5,
+        DataType::Int32 | DataType::UInt32 => 10,
+        DataType::Int64 => 19,
+        _ => 20,
+    }
 }

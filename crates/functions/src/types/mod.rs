@@ -29,6 +29,7 @@ mod page;
 mod tests;
 
 pub use common::{Meeting, common, common_of};
+pub use decimal::digits;
 pub use given::Given;
 pub use implicit::{Implicit, assignment, implicit};
 pub use operators::{Operands, arithmetic};

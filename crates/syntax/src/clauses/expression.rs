@@ -69,14 +69,13 @@ pub fn expression(expr: &Expr) -> Result<()> {
             refuse([(!plain, "CEIL and FLOOR with a unit or scale")])
         }
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => match &**right {
-            Expr::Subquery(_) => Ok(()),
             Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
                 let error = Error::input(
                     "a parameter in IN, ANY or ALL without brackets of its own is a list, not one value",
                 );
                 Err(error.with_hint("for one value write IN (?)"))
             }
-            _ => Err(Error::not_supported("ANY and ALL of what is neither a subquery nor a list parameter")),
+            _ => Ok(()),
         },
         Expr::Convert { .. } => Err(Error::not_supported("CONVERT").with_hint("write CAST(value AS type)")),
         Expr::Collate { .. } => Err(Error::not_supported("collations")),

@@ -17,8 +17,8 @@ const ROWS: usize = 10_000;
 /// Looks at which each statement is interrupted.
 const PLACES: usize = 12;
 
-/// Statements of every kind. `{dir}` is a directory, `{new}` makes a name new, `{list}` and `{rows}` are as many
-/// constants, and rows of them, as the table has rows.
+/// Statements of every kind. `{dir}` is a directory, `{new}` makes a name new, `{list}` and `{rows}` are as
+/// many constants, and rows of them, as the table has rows.
 const STATEMENTS: &[&str] = &[
     "SELECT count(*) FROM b x, b y WHERE x.id < 200 AND x.d < y.d",
     "SELECT s FROM b ORDER BY s, d",
@@ -38,7 +38,7 @@ const STATEMENTS: &[&str] = &[
     "SELECT sum(length(repeat(s, 50))) FROM b",
     "SELECT count(*) FROM (SELECT g, s, count(*) FROM b GROUP BY CUBE (g, s))",
     "SELECT count(*) FROM (SELECT list(id) l FROM b) q, unnest(l) u(x)",
-    "SELECT (SELECT sum(x) FROM unnest(l) u(x)) FROM (SELECT list(id) l FROM b GROUP BY g) q",
+    "SELECT sum((SELECT sum(x) FROM unnest([id, g]) u(x))) FROM b",
     "SELECT count(*) FROM b WHERE id IN ({list})",
     "SELECT max(x) FROM (VALUES {rows}) v(x, y, z, w)",
     "SELECT count(*) FROM b x WHERE d < (SELECT avg(d) FROM b y WHERE y.g = x.g)",

@@ -1,18 +1,19 @@
 //! The TPC-H benchmark: its tables, generated in memory, and its 22 queries.
 //!
 //! Enabled by the feature `tpch`, for the demo, the tests and the benchmarks. The generator is the crate
-//! `tpchgen-arrow`; its batches are appended like any other Arrow data, part by part, so that there is
-//! progress to show.
+//! `tpchgen`; its rows become Arrow batches ([`batches`]), which are appended like any other Arrow data, part
+//! by part, so that there is progress to show.
+
+mod batches;
+
+pub use batches::batches;
 
 use crate::append::TableLoad;
 use crate::{Connection, Result};
-use arrow_array::RecordBatch;
-use tpchgen::generators as generate;
-use tpchgen_arrow as arrow_tables;
 
 macro_rules! queries {
     ($($number:literal),* $(,)?) => {
-        [$((concat!("q", $number), include_str!(concat!("../../../tests/tpch/queries/q", $number, ".sql")))),*]
+        [$((concat!("q", $number), include_str!(concat!("../../../../tests/tpch/queries/q", $number, ".sql")))),*]
     };
 }
 
@@ -33,31 +34,6 @@ pub const TABLES: [(&str, f64); 8] = [
     ("orders", 1_500_000.0),
     ("lineitem", 6_001_215.0),
 ];
-
-/// The batches of `table` at `scale`, part `part` of `parts` (from 1).
-///
-/// # Panics
-/// If `table` is not one of [`TABLES`].
-pub fn batches(
-    table: &str,
-    scale: f64,
-    part: i32,
-    parts: i32,
-) -> Box<dyn Iterator<Item = RecordBatch> + Send> {
-    use arrow_tables::*;
-    use generate::*;
-    match table {
-        "region" => Box::new(RegionArrow::new(RegionGenerator::new(scale, part, parts))),
-        "nation" => Box::new(NationArrow::new(NationGenerator::new(scale, part, parts))),
-        "supplier" => Box::new(SupplierArrow::new(SupplierGenerator::new(scale, part, parts))),
-        "customer" => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, part, parts))),
-        "part" => Box::new(PartArrow::new(PartGenerator::new(scale, part, parts))),
-        "partsupp" => Box::new(PartSuppArrow::new(PartSuppGenerator::new(scale, part, parts))),
-        "orders" => Box::new(OrderArrow::new(OrderGenerator::new(scale, part, parts))),
-        "lineitem" => Box::new(LineItemArrow::new(LineItemGenerator::new(scale, part, parts))),
-        other => panic!("TPC-H has no table {other}"),
-    }
-}
 
 /// Creates the eight tables and fills them at `scale` (1.0 is about 1 GB of text). Calls `progress` with the
 /// share done, 0 to 1, and the table being filled.

@@ -1,7 +1,7 @@
 //! The signature of a call: of several overloads the nearest one, else what the definition says for these
 //! types.
 
-use super::{Body, Definition, Overload, Signature};
+use crate::definition::{Body, Definition, Overload, Signature};
 use crate::types::{Given, choose};
 use entasis_vector::{DataType, Error, Result, Value};
 
@@ -37,15 +37,4 @@ fn nearest(overloads: &[Overload], types: &[DataType]) -> Option<Signature> {
     let given: Vec<Given> = types.iter().copied().map(Given::of).collect();
     let chosen = choose(overloads, &given).ok()??;
     Some(Signature { args: chosen.args, result: chosen.overload.result, kernel: chosen.overload.kernel })
-}
-
-/// Number of digits of the longest integer of a type.
-pub fn digits(ty: DataType) -> u8 {
-    match ty {
-        DataType::Int8 | DataType::UInt8 => 3,
-        DataType::Int16 | DataType::UInt16 => 5,
-        DataType::Int32 | DataType::UInt32 => 10,
-        DataType::Int64 => 19,
-        _ => 20,
-    }
 }
