@@ -482,7 +482,9 @@ impl Connection {
                 return Ok(Done::Rows(rows));
             }
             (Some(change), _) => change,
-            (None, _) => bind_at_one_moment(session, work, parsed, parameters)?,
+            (None, _) => {
+                at_one_moment(session, work, parsed, |names| entasis_sql::bind(parsed, names, parameters))?
+            }
         };
         Ok(match statement {
             Statement::Begin
@@ -544,17 +546,22 @@ impl Connection {
 
     /// What a statement would do if it ran now.
     pub(crate) fn bound(&self, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
+        self.bound_with(parsed, |names| entasis_sql::bind(parsed, names, parameters))
+    }
+
+    /// What `bind` makes of a statement that would run now.
+    pub(crate) fn bound_with<T>(&self, parsed: &Parsed, bind: impl Fn(&Names<'_>) -> Result<T>) -> Result<T> {
         self.refuse_elsewhere()?;
         let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
             Some(work) => {
                 let session = self.enter(work, parsed)?;
-                bind_at_one_moment(&session, work, parsed, parameters)
+                at_one_moment(&session, work, parsed, bind)
             }
             None => {
                 self.session.refresh()?;
                 let Home { session, .. } = home::of(&self.session, parsed, None)?;
-                bind_at_one_moment(&session, &mut Work::reading(&session), parsed, parameters)
+                at_one_moment(&session, &mut Work::reading(&session), parsed, bind)
             }
         }
     }
@@ -579,14 +586,6 @@ impl Connection {
     /// Those of [`Connection::plan`].
     pub fn optimized(&self, sql: &str) -> Result<Plan> {
         entasis_engine::shared::optimize(self.plan(sql)?, &self.settings())
-    }
-
-    /// The names and types of the columns of a query's result, without running it.
-    ///
-    /// # Errors
-    /// Those of [`Connection::plan`].
-    pub fn describe(&self, sql: &str) -> Result<Schema> {
-        Ok(self.plan(sql)?.schema())
     }
 
     /// The texts of the statements in `sql`.
@@ -639,7 +638,7 @@ impl Connection {
     /// The columns of a table, view or registered relation, by its name as [`Connection::tables`] gives it.
     pub fn table_schema(&self, name: &str) -> Option<Schema> {
         let parts: Vec<String> = name::parts(name).iter().map(|part| entasis_sql::quoted(part)).collect();
-        self.describe(&format!("SELECT * FROM {}", parts.join("."))).ok()
+        self.plan(&format!("SELECT * FROM {}", parts.join("."))).ok().map(|plan| plan.schema())
     }
 
     /// Makes a relation of the host program visible under `name`, before tables of that name.
@@ -682,16 +681,16 @@ fn is_hidden(rows: Option<&Rows>) -> bool {
     rows.is_none_or(|rows| rows.schema().is_empty())
 }
 
-/// Binds a statement. All tables and declarations that it names are seen as of one moment.
-fn bind_at_one_moment(
+/// Binds a statement by `bind`. All tables and declarations that it names are seen as of one moment.
+fn at_one_moment<T>(
     session: &Session,
     work: &mut Work,
     parsed: &Parsed,
-    parameters: &[(Value, DataType)],
-) -> Result<Statement> {
+    bind: impl Fn(&Names<'_>) -> Result<T>,
+) -> Result<T> {
     loop {
         let names = Names::new(session, work);
-        let statement = entasis_sql::bind(parsed, &names, parameters);
+        let statement = bind(&names);
         let statement = statement.map_err(|error| names.explained(parsed.sql(), error));
         drop(names);
         // A statement that could not be bound may have seen several moments, too.

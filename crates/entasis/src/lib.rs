@@ -22,6 +22,7 @@
 //! A module uses only those in layers below its own.
 //!
 //! ```text
+//! describe                         what a statement takes and returns
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
 //! connection                       text in, rows out: transactions, and how statements run in them
 //! command                          statements about the whole database
@@ -55,6 +56,7 @@ mod constraints;
 pub mod database;
 mod databases;
 mod define;
+mod describe;
 mod execute;
 mod explain;
 mod follow;
@@ -87,6 +89,7 @@ pub use arguments::{Argument, Arguments};
 pub use config::Config;
 pub use connection::{Connection, Replacement};
 pub use database::Database;
+pub use describe::Description;
 pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
 pub use entasis_files::json::{write_json, write_json_text};

@@ -97,6 +97,16 @@ impl Connection {
         Ok(Relation::new(rows, query, self.session.clone()))
     }
 
+    /// Describes one statement without running it: the types of its parameters, and the names and types of the
+    /// columns of its result.
+    fn describe(&self, py: Python<'_>, query: &str) -> PyResult<(Vec<String>, Vec<(String, String)>)> {
+        let text = query.to_owned();
+        let described = self.session.run(py, move |connection| connection.describe(&text, &[]))?;
+        let parameters = described.parameters.iter().map(ToString::to_string).collect();
+        let columns = described.columns.iter();
+        Ok((parameters, columns.map(|field| (field.name.to_string(), field.ty.to_string())).collect()))
+    }
+
     /// Makes a pandas, polars or Arrow object available as a table called `name`. Its data are not copied.
     fn register(slf: PyRef<'_, Self>, name: &str, table: &Bound<'_, PyAny>) -> PyResult<()> {
         let relation = tables::relation(table, name)?;

@@ -44,6 +44,19 @@ def test_description_names_columns_and_types(con):
     assert con.cursor().description is None
 
 
+def test_statements_are_described_without_being_run(con):
+    con.execute("CREATE TABLE t (n BIGINT, name VARCHAR, day DATE)")
+    described = con.describe("INSERT INTO t VALUES (?, ?, ?) RETURNING n, day")
+    assert described == (["BIGINT", "VARCHAR", "DATE"], [("n", "BIGINT"), ("day", "DATE")])
+    assert con.describe("SELECT name FROM t WHERE n = ?") == (["BIGINT"], [("name", "VARCHAR")])
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (0,)
+    frame = {"x": [1.5]}
+    assert con.describe("SELECT x FROM frame WHERE x > ?") == (["DOUBLE"], [("x", "DOUBLE")])
+    assert frame
+    with pytest.raises(entasis.ProgrammingError):
+        con.describe("SELECT nothing FROM t")
+
+
 def test_tables_are_made_filled_and_read(con):
     assert con.execute("CREATE TABLE t (n BIGINT, name VARCHAR)").description is None
     cursor = con.cursor()

@@ -6,10 +6,11 @@ use super::binder::{Binder, description};
 use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
 use super::resolve::is_home;
+use super::zone::plans;
 use super::{resolve, sequence, transaction, zone};
 use entasis_binder::Given;
 use entasis_binder::environment::schema::{known_schemas, new_name};
-use entasis_binder::environment::{Catalog, Parameters};
+use entasis_binder::environment::{Catalog, Parameters, Uses};
 use entasis_engine::plan::Plan;
 use entasis_syntax::clauses;
 use entasis_syntax::object_name::table_name;
@@ -60,6 +61,32 @@ pub fn bind_template(statement: &Parsed, catalog: &dyn Catalog, types: &[DataTyp
     }
 }
 
+/// Binds a statement to describe it: returns the types of its parameters, and the statement bound with
+/// parameters of these types. `hints` has the types of some; the others, and those for which it is too short,
+/// become what their places ask for, and VARCHAR where none does.
+///
+/// # Errors
+/// Those of [`bind`]; input, if there are more hints than parameters, or if a parameter would have to be of
+/// several types; not supported, if the statement cannot be bound without the value of a parameter.
+pub fn describe(
+    statement: &Parsed,
+    catalog: &dyn Catalog,
+    hints: &[Option<DataType>],
+) -> Result<(Vec<DataType>, Statement)> {
+    let count = statement.parameters();
+    if hints.len() > count {
+        check_arguments(count, hints.len())?;
+    }
+    let known = (0..count).map(|index| hints.get(index).copied().flatten()).collect();
+    let uses = Uses::new(known);
+    bind_with(statement, catalog, Parameters::Described(&uses), true)?;
+    let types = uses.types()?;
+    // The types of other expressions may follow from these.
+    let settled = Uses::new(types.iter().copied().map(Some).collect());
+    let bound = bind_with(statement, catalog, Parameters::Described(&settled), true)?;
+    Ok((types, bound))
+}
+
 /// `is_written`: the statement was written by a user, so its names must be resolved.
 fn bind_with(
     statement: &Parsed,
@@ -85,6 +112,9 @@ fn bind_with(
         };
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
         let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
+        if let Some(uses) = params.described() {
+            plans(&mut bound).into_iter().for_each(|plan| uses.read(plan));
+        }
         zone::apply(&mut bound, catalog.session().zone);
         Ok(bound)
     })

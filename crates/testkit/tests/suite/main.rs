@@ -7,6 +7,7 @@ mod calls_of_aggregates;
 mod commands;
 mod constraints;
 mod crashes;
+mod describing;
 mod differential;
 mod documents;
 mod durability;
