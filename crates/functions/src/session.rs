@@ -1,6 +1,9 @@
 //! What a statement takes from its session: the time, and the time zone.
 
 use crate::time_zone::TimeZone;
+use entasis_vector::expr::calendar::day_of;
+use entasis_vector::types::MICROS_PER_DAY;
+use entasis_vector::{DataType, Error, Result, Value};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// See the module. Times are microseconds since 1970-01-01 00:00:00 UTC.
@@ -19,6 +22,65 @@ impl Session {
     pub fn now() -> Session {
         let now = clock();
         Session { transaction: now, statement: now, zone: TimeZone::UTC }
+    }
+}
+
+/// What a function reads from the clock: one value for all its calls in a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// When the transaction began.
+    Transaction,
+    /// When the statement began.
+    Statement,
+    /// The local time at which the transaction began.
+    LocalTimestamp,
+    /// Its time of day.
+    LocalTime,
+    /// Its day.
+    Today,
+    /// The midnight with which that day began, in local time.
+    Midnight,
+}
+
+impl Moment {
+    /// All of them; the place of each is its number.
+    pub const ALL: [Moment; 6] = [
+        Moment::Transaction,
+        Moment::Statement,
+        Moment::LocalTimestamp,
+        Moment::LocalTime,
+        Moment::Today,
+        Moment::Midnight,
+    ];
+
+    /// The type of its value.
+    pub fn ty(self) -> DataType {
+        match self {
+            Moment::Transaction | Moment::Statement => DataType::TimestampTz,
+            Moment::LocalTimestamp | Moment::Midnight => DataType::Timestamp,
+            Moment::LocalTime => DataType::Time,
+            Moment::Today => DataType::Date,
+        }
+    }
+
+    /// Its value for a statement of this session.
+    ///
+    /// # Errors
+    /// Input, if the clock is out of range.
+    pub fn value(self, session: &Session) -> Result<Value> {
+        let local = || {
+            let local = session.zone.local(session.transaction);
+            local.ok_or_else(|| Error::input("the clock is wrong: it is out of range"))
+        };
+        let micros = match self {
+            Moment::Transaction => session.transaction,
+            Moment::Statement => session.statement,
+            Moment::LocalTimestamp => local()?,
+            Moment::LocalTime => local()?.rem_euclid(MICROS_PER_DAY),
+            Moment::Today => day_of(local()?).into(),
+            Moment::Midnight => local()?.div_euclid(MICROS_PER_DAY) * MICROS_PER_DAY,
+        };
+        Ok(Value::Integer(micros.into()))
     }
 }
 

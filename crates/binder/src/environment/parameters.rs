@@ -2,6 +2,7 @@
 //! values; or what is to be learnt of their types, for a statement that is described.
 
 use super::Uses;
+use entasis_functions::{Moment, Session};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result, Value};
 
@@ -10,7 +11,7 @@ use entasis_vector::{DataType, Error, Result, Value};
 pub enum Parameters<'a> {
     /// Their values, each with its type.
     Values(&'a [(Value, DataType)]),
-    /// Their types.
+    /// Their types. What holds only at one moment becomes a hidden parameter ([`Moment`]).
     Types(&'a [DataType]),
     /// Those of a statement that is described: what is known of their types, and what binding adds to that.
     Described(&'a Uses),
@@ -53,9 +54,18 @@ impl<'a> Parameters<'a> {
         expr.ok_or_else(|| Error::input(format!("the parameter {id} has no value")))
     }
 
-    /// True for a template, which must not contain anything that holds only at one moment.
-    pub fn are_open(self) -> bool {
-        matches!(self, Parameters::Types(_))
+    /// The expression for what a function reads from the clock. In a template it is one of its hidden
+    /// parameters, which come after those that are written, in the order of [`Moment::ALL`].
+    ///
+    /// # Errors
+    /// Input, if the clock is out of range.
+    pub(crate) fn moment(self, moment: Moment, session: &Session) -> Result<Expr> {
+        match self {
+            Parameters::Types(types) => {
+                Ok(Expr::Parameter { index: types.len() + moment as usize, ty: moment.ty() })
+            }
+            _ => Ok(Expr::literal(moment.value(session)?, moment.ty())),
+        }
     }
 
     /// What is learnt of the parameters, if the statement is described.

@@ -49,11 +49,12 @@ pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
 }
 
 /// Binds a query or a change of rows for many runs: its plan contains parameters of these types, whose values
-/// are given later.
+/// are given later. What it reads from the clock are further parameters behind them, in the order of
+/// [`Moment::ALL`](entasis_functions::Moment::ALL).
 ///
 /// # Errors
-/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values or
-/// on the time, so that it must be bound for each run.
+/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values, so
+/// that it must be bound for each run.
 pub fn bind_template(statement: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Statement> {
     match bind_with(statement, catalog, Parameters::Types(types), true)? {
         bound @ (Statement::Query(_) | Statement::Insert(_) | Statement::Change(_)) => Ok(bound),

@@ -4,6 +4,7 @@ mod bad_input;
 mod beside;
 mod calls;
 mod calls_of_aggregates;
+mod clock;
 mod commands;
 mod constraints;
 mod crashes;
