@@ -3,13 +3,13 @@
 //! | parameter | its type |
 //! |---|---|
 //! | one for which there is a hint | the hint |
-//! | one whose place asks for a type: `a = ?`, `a + ?`, `f(?)`, INSERT, UPDATE, LIMIT, `?::type` | that type |
+//! | one whose place asks for a type: `a = ?`, `a + ?`, `f(?)`, INSERT, UPDATE, LIMIT, a cast | that type |
 //! | one that several places ask for | their common type; an error, if there is none |
 //! | any other | VARCHAR |
 //!
 //! A text may be passed for each of them; a statement that is run with values of these types has these
-//! columns. What it cannot do: describe a statement that cannot be bound without the value of a parameter, such
-//! as one that reads a file which the parameter names.
+//! columns. What it cannot do: describe a statement that cannot be bound without the value of a parameter,
+//! such as one that reads a file which the parameter names.
 
 use crate::connection::Connection;
 use crate::rows::schema_of;

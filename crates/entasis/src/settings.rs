@@ -229,6 +229,15 @@ const SETTINGS: &[Setting] = &[
         |text| Ok(text.into())
     ),
     Setting {
+        name: "result_buffer",
+        description: "rows of a stream that wait for its reader in memory; more wait in a temporary file",
+        get: |session| format_bytes(session.settings().result_buffer),
+        set: |session, text| {
+            session.settings.lock().expect("no panic while locked").result_buffer = parse_bytes(text)?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "max_temp_directory_size",
         description: "bytes that all temporary files may have together",
         get: |session| {

@@ -30,6 +30,7 @@ mod round_trips;
 mod slt;
 mod space;
 mod spilling;
+mod streams;
 mod tpch;
 mod transactions;
 mod type_matrix;
