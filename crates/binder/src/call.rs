@@ -128,7 +128,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         let (wanted, result) = *function.overload(&given)?;
         let args = args.into_iter().zip(wanted).map(|(arg, ty)| arg.cast(*ty)).collect();
         let (params, session) = (self.params, self.session);
-        let call = function.call(args, result, session.zone, |moment| params.moment(moment, &session));
+        let call =
+            function.call(args, result, session.zone, |reading| params.clock_reading(reading, &session));
         call.map(Bound::known)
     }
 

@@ -10,7 +10,7 @@ use crate::prepared::{Kept, Prepared};
 use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::template::Template;
-use entasis_functions::Moment;
+use entasis_functions::ClockReading;
 use entasis_sql::{Catalog, ROW_ID, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ impl Prepared {
         loop {
             let plan = {
                 let names = Names::new(session, work);
-                let given = with_moments(parameters, &kept.template, &names)?;
+                let given = with_clock(parameters, &kept.template, &names)?;
                 kept.template.instance(&given, |place| {
                     let name = place.name();
                     let has_row_ids = place.schema().last().is_some_and(|field| &*field.name == ROW_ID);
@@ -86,7 +86,7 @@ impl Prepared {
 }
 
 /// The values for all parameters of a template: those of the statement, and what it reads from the clock.
-fn with_moments<'a>(
+fn with_clock<'a>(
     parameters: &'a [(Value, DataType)],
     template: &Template,
     names: &Names<'_>,
@@ -95,8 +95,8 @@ fn with_moments<'a>(
         return Ok(Cow::Borrowed(parameters));
     }
     let mut all = parameters.to_vec();
-    for moment in Moment::ALL {
-        all.push((moment.value(&names.session())?, moment.ty()));
+    for reading in ClockReading::ALL {
+        all.push((reading.value(&names.session())?, reading.ty()));
     }
     Ok(Cow::Owned(all))
 }

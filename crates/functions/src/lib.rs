@@ -32,6 +32,6 @@ pub mod zoned;
 
 pub use argument::Argument;
 pub use date_part::date_part;
-pub use session::{Moment, Session, clock};
+pub use session::{ClockReading, Session, clock};
 pub use time_zone::TimeZone;
 pub use times::{TimeFunction, TimeOverload, time_functions};

@@ -27,7 +27,7 @@ impl Session {
 
 /// What a function reads from the clock: one value for all its calls in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Moment {
+pub enum ClockReading {
     /// When the transaction began.
     Transaction,
     /// When the statement began.
@@ -42,24 +42,24 @@ pub enum Moment {
     Midnight,
 }
 
-impl Moment {
+impl ClockReading {
     /// All of them; the place of each is its number.
-    pub const ALL: [Moment; 6] = [
-        Moment::Transaction,
-        Moment::Statement,
-        Moment::LocalTimestamp,
-        Moment::LocalTime,
-        Moment::Today,
-        Moment::Midnight,
+    pub const ALL: [ClockReading; 6] = [
+        ClockReading::Transaction,
+        ClockReading::Statement,
+        ClockReading::LocalTimestamp,
+        ClockReading::LocalTime,
+        ClockReading::Today,
+        ClockReading::Midnight,
     ];
 
     /// The type of its value.
     pub fn ty(self) -> DataType {
         match self {
-            Moment::Transaction | Moment::Statement => DataType::TimestampTz,
-            Moment::LocalTimestamp | Moment::Midnight => DataType::Timestamp,
-            Moment::LocalTime => DataType::Time,
-            Moment::Today => DataType::Date,
+            ClockReading::Transaction | ClockReading::Statement => DataType::TimestampTz,
+            ClockReading::LocalTimestamp | ClockReading::Midnight => DataType::Timestamp,
+            ClockReading::LocalTime => DataType::Time,
+            ClockReading::Today => DataType::Date,
         }
     }
 
@@ -73,12 +73,12 @@ impl Moment {
             local.ok_or_else(|| Error::input("the clock is wrong: it is out of range"))
         };
         let micros = match self {
-            Moment::Transaction => session.transaction,
-            Moment::Statement => session.statement,
-            Moment::LocalTimestamp => local()?,
-            Moment::LocalTime => local()?.rem_euclid(MICROS_PER_DAY),
-            Moment::Today => day_of(local()?).into(),
-            Moment::Midnight => local()?.div_euclid(MICROS_PER_DAY) * MICROS_PER_DAY,
+            ClockReading::Transaction => session.transaction,
+            ClockReading::Statement => session.statement,
+            ClockReading::LocalTimestamp => local()?,
+            ClockReading::LocalTime => local()?.rem_euclid(MICROS_PER_DAY),
+            ClockReading::Today => day_of(local()?).into(),
+            ClockReading::Midnight => local()?.div_euclid(MICROS_PER_DAY) * MICROS_PER_DAY,
         };
         Ok(Value::Integer(micros.into()))
     }

@@ -7,7 +7,7 @@
 
 use crate::by_value::{call, integer, volatile};
 use crate::catalog::call::named_call;
-use crate::session::{Moment, clock};
+use crate::session::{ClockReading, clock};
 use crate::time_zone::TimeZone;
 use crate::zoned;
 use entasis_vector::DataType::{
@@ -25,7 +25,7 @@ use entasis_vector::{Error, Interval, Result, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Meaning {
     /// What the clock said when the statement or its transaction began.
-    Began(Moment),
+    Began(ClockReading),
     /// The current time, again for each row.
     Clock,
     /// `x AT TIME ZONE zone` is `timezone(zone, x)`.
@@ -56,28 +56,28 @@ const PARTS_AND_ZONE: &[DataType] = &[Int64, Int64, Int64, Int64, Int64, Float64
 const FUNCTIONS: &[Entry] = &[
     Entry {
         names: &["now", "current_timestamp", "transaction_timestamp", "get_current_timestamp"],
-        meaning: Meaning::Began(Moment::Transaction),
+        meaning: Meaning::Began(ClockReading::Transaction),
         overloads: &[(&[], TimestampTz)],
     },
     Entry {
         names: &["statement_timestamp"],
-        meaning: Meaning::Began(Moment::Statement),
+        meaning: Meaning::Began(ClockReading::Statement),
         overloads: &[(&[], TimestampTz)],
     },
     Entry { names: &["clock_timestamp"], meaning: Meaning::Clock, overloads: &[(&[], TimestampTz)] },
     Entry {
         names: &["localtimestamp", "current_localtimestamp"],
-        meaning: Meaning::Began(Moment::LocalTimestamp),
+        meaning: Meaning::Began(ClockReading::LocalTimestamp),
         overloads: &[(&[], Timestamp)],
     },
     Entry {
         names: &["localtime", "current_time", "current_localtime", "get_current_time"],
-        meaning: Meaning::Began(Moment::LocalTime),
+        meaning: Meaning::Began(ClockReading::LocalTime),
         overloads: &[(&[], Time)],
     },
     Entry {
         names: &["current_date", "today"],
-        meaning: Meaning::Began(Moment::Today),
+        meaning: Meaning::Began(ClockReading::Today),
         overloads: &[(&[], Date)],
     },
     Entry {
@@ -220,21 +220,21 @@ impl TimeFunction {
         })
     }
 
-    /// A call, whose arguments have been coerced, in a session with this time zone. `moment` makes the
+    /// A call, whose arguments have been coerced, in a session with this time zone. `reading` makes the
     /// expression for what it reads from the clock.
     ///
     /// # Errors
-    /// Input, for an unknown time zone; those of `moment`.
+    /// Input, for an unknown time zone; those of `reading`.
     pub fn call(
         &self,
         mut args: Vec<Expr>,
         ty: DataType,
         zone: TimeZone,
-        moment: impl Fn(Moment) -> Result<Expr>,
+        reading: impl Fn(ClockReading) -> Result<Expr>,
     ) -> Result<Expr> {
         let function = |args, compute: fn(&[Value]) -> Result<Value>| Ok(call(self.name, args, ty, compute));
         match self.meaning {
-            Meaning::Began(what) => moment(what),
+            Meaning::Began(what) => reading(what),
             Meaning::Clock => Ok(volatile(self.name, ty, || Ok(Value::Integer(clock().into())))),
             Meaning::AtTimeZone => {
                 let input = args.remove(1);
@@ -260,7 +260,7 @@ impl TimeFunction {
             },
             Meaning::Age => {
                 if args.len() == 1 {
-                    args.insert(0, moment(Moment::Midnight)?);
+                    args.insert(0, reading(ClockReading::Midnight)?);
                 }
                 function(args, age_of)
             }

@@ -2,7 +2,7 @@
 //! values; or what is to be learnt of their types, for a statement that is described.
 
 use super::Uses;
-use entasis_functions::{Moment, Session};
+use entasis_functions::{ClockReading, Session};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result, Value};
 
@@ -11,7 +11,7 @@ use entasis_vector::{DataType, Error, Result, Value};
 pub enum Parameters<'a> {
     /// Their values, each with its type.
     Values(&'a [(Value, DataType)]),
-    /// Their types. What holds only at one moment becomes a hidden parameter ([`Moment`]).
+    /// Their types. What holds only at one moment becomes a hidden parameter ([`ClockReading`]).
     Types(&'a [DataType]),
     /// Those of a statement that is described: what is known of their types, and what binding adds to that.
     Described(&'a Uses),
@@ -55,16 +55,16 @@ impl<'a> Parameters<'a> {
     }
 
     /// The expression for what a function reads from the clock. In a template it is one of its hidden
-    /// parameters, which come after those that are written, in the order of [`Moment::ALL`].
+    /// parameters, which come after those that are written, in the order of [`ClockReading::ALL`].
     ///
     /// # Errors
     /// Input, if the clock is out of range.
-    pub(crate) fn moment(self, moment: Moment, session: &Session) -> Result<Expr> {
+    pub(crate) fn clock_reading(self, reading: ClockReading, session: &Session) -> Result<Expr> {
         match self {
             Parameters::Types(types) => {
-                Ok(Expr::Parameter { index: types.len() + moment as usize, ty: moment.ty() })
+                Ok(Expr::Parameter { index: types.len() + reading as usize, ty: reading.ty() })
             }
-            _ => Ok(Expr::literal(moment.value(session)?, moment.ty())),
+            _ => Ok(Expr::literal(reading.value(session)?, reading.ty())),
         }
     }
 

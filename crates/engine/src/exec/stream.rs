@@ -6,17 +6,17 @@
 //! 1. Each worker copies its rows into chunks, and adds these to the run of its morsel: as they are while no
 //!    more than `result_buffer` bytes wait in memory, then as pieces of a temporary file ([`super::spill`]).
 //! 2. The reader takes the parts of the first run, as soon as no worker can add rows that come before them.
-//!    So it gets the rows in the order of their source, as [`Collector`](super::result::Collector) gives them.
+//!    So it gets the rows in the order of their source, as from a [`Collector`](super::result::Collector).
 //! 3. When the execution has ended, [`StreamSink::end`] says how. The reader gets what is left, and then the
 //!    error, if there is one.
 //!
 //! Workers never wait for the reader, however slow it is: they hold a snapshot, from which writers would have
 //! to copy, and are shared by all statements. A reader that is dropped ends the execution at the next chunk.
 //!
-//! The least of the workers' morsels bounds what may still be added, because a worker's morsels ascend, and one
-//! that no worker has begun comes after all that were. (A source that gives them in another order, which has
-//! rows skipped for a sort, gives its rows to a sort.) Rows of a morsel that an error cut short are the last
-//! that the reader gets: what it has seen is always a beginning of the result.
+//! The least of the workers' morsels bounds what may still be added, because a worker's morsels ascend, and
+//! one that no worker has begun comes after all that were. (A source that gives them in another order, which
+//! has rows skipped for a sort, gives its rows to a sort.) Rows of a morsel that an error cut short are the
+//! last that the reader gets: what it has seen is always a beginning of the result.
 
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;

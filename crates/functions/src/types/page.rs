@@ -18,14 +18,14 @@ VARCHAR. A column never becomes a narrower type, nor a text, unasked: write `CAS
 
 ## Parameters
 
-A parameter has the type of its value, and a text becomes what its place asks for, as one that is written does.
-When a statement is described before there are values (`Connection::describe`, `connection.describe` in
-Python), each parameter has the type that its place asks for: that of the other side of a comparison or an
-operator, of the results beside it in CASE and `coalesce`, of the column in INSERT, UPDATE and MERGE, of a cast
-that is written, BIGINT in LIMIT and OFFSET. One that several places ask for gets their common type (see
-below), and it is an error if there is none. One of which no place says anything is a VARCHAR. A program may
-fix the types of some, as hints. A statement that is run with values of these types has the columns that were
-described.
+A parameter has the type of its value, and a text becomes what its place asks for, as one that is written
+does. When a statement is described before there are values (`Connection::describe`, `connection.describe`
+in Python), each parameter has the type that its place asks for: that of the other side of a comparison or
+an operator, of the results beside it in CASE and `coalesce`, of the column in INSERT, UPDATE and MERGE, of
+a cast that is written, BIGINT in LIMIT and OFFSET. One that several places ask for gets their common type
+(see below), and it is an error if there is none. One of which no place says anything is a VARCHAR. A
+program may fix the types of some, as hints. A statement that is run with values of these types has the
+columns that were described.
 ";
 
 /// The types of the tables, in their order.

@@ -50,7 +50,7 @@ pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
 
 /// Binds a query or a change of rows for many runs: its plan contains parameters of these types, whose values
 /// are given later. What it reads from the clock are further parameters behind them, in the order of
-/// [`Moment::ALL`](entasis_functions::Moment::ALL).
+/// [`ClockReading::ALL`](entasis_functions::ClockReading::ALL).
 ///
 /// # Errors
 /// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values, so
