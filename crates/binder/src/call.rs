@@ -18,9 +18,9 @@ use entasis_functions::catalog::call::catalog_call;
 use entasis_functions::catalog::signature::resolve;
 use entasis_functions::catalog::{self, definition};
 use entasis_functions::definition::{Body, Definition};
+use entasis_functions::time_functions;
 use entasis_functions::types::{Given, Meeting, choose};
 use entasis_functions::windows::is_window_function;
-use entasis_functions::{Stability, time_functions};
 use entasis_syntax::clauses;
 use entasis_syntax::sequence_call::{self, named_sequence};
 use entasis_vector::error::sqlstate;
@@ -124,13 +124,13 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     fn time_call(&mut self, function: &TimeFunction, args: Vec<Bound>) -> Result<Bound> {
-        if self.params.are_open() && function.stability() == Stability::Stable {
-            return Err(Error::not_supported(format!("the function {} in a template", function.name())));
-        }
         let given: Vec<DataType> = args.iter().map(Bound::ty).collect();
         let (wanted, result) = *function.overload(&given)?;
         let args = args.into_iter().zip(wanted).map(|(arg, ty)| arg.cast(*ty)).collect();
-        Ok(Bound::known(function.call(args, result, &self.session)?))
+        let (params, session) = (self.params, self.session);
+        let call =
+            function.call(args, result, session.zone, |reading| params.clock_reading(reading, &session));
+        call.map(Bound::known)
     }
 
     /// A call of a function by its definition.

@@ -2,6 +2,8 @@
 
 use crate::aggregate::sort_key;
 use crate::binder::{Binder, located};
+use crate::environment::index_of;
+use crate::literal::plain;
 use crate::scope::{Clause, Rel, Scope};
 use crate::settle::settled;
 use entasis_engine::plan::{Distinct, Filter, Limit, Node, Output, Plan, Project, Sort, SortKey, Values};
@@ -265,6 +267,15 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// The number of rows in LIMIT or OFFSET; `None` if there is no such clause, and for NULL.
     fn row_count(&mut self, ast: Option<&'q ast::Expr>, clause: &str) -> Result<Option<usize>> {
         let Some(ast) = ast else { return Ok(None) };
+        if let Some(uses) = self.params.described()
+            && let ast::Expr::Value(value) = plain(ast)
+            && let ast::Value::Placeholder(id) = &value.value
+        {
+            if let Some(index) = index_of(id) {
+                uses.asks(index, DataType::Int64);
+            }
+            return Ok(None);
+        }
         let (value, ty) = self.constant(ast).map_err(|error| error.with_context(clause))?;
         let wrong = |text: &str| Err(located(Error::input(format!("{clause} {text}")), ast));
         match fold::cast(&value, ty, DataType::Int64) {
@@ -286,9 +297,20 @@ impl<'a, 'q> Binder<'a, 'q> {
         let expr = settled(bound?.expr);
         match crate::zone::in_zone(expr, self.session.zone) {
             Expr::Literal { value, ty } => Ok((value, ty)),
+            expr if self.params.described().is_some() && has_parameter(&expr) => {
+                let text = "describing a statement that needs the value of a parameter to be bound";
+                Err(located(Error::not_supported(text), ast))
+            }
             _ => Err(located(Error::input(format!("{ast} is not a constant")), ast)),
         }
     }
+}
+
+/// True if an expression depends on a parameter.
+fn has_parameter(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.visit(&mut |part| found |= matches!(part, Expr::Parameter { .. }));
+    found
 }
 
 /// The error for an order by what is none of the results of a set operation.

@@ -41,8 +41,10 @@ impl Names for Live {
         self.0.tables()
     }
     fn columns(&self, relation: &str) -> Vec<String> {
-        let schema = self.0.describe(&format!("SELECT * FROM {relation}")).unwrap_or_default();
-        schema.iter().map(|field| field.name.to_string()).collect()
+        let Ok(described) = self.0.describe(&format!("SELECT * FROM {relation}"), &[]) else {
+            return Vec::new();
+        };
+        described.columns.iter().map(|field| field.name.to_string()).collect()
     }
 }
 

@@ -212,7 +212,7 @@ impl Session {
             true => relation.to_owned(),
             false => quoted_name(relation),
         };
-        let schema = self.connection.describe(&format!("SELECT * FROM {from}"))?;
+        let schema = self.connection.describe(&format!("SELECT * FROM {from}"), &[])?.columns;
         let width = schema.iter().map(|field| field.name.chars().count()).max().unwrap_or(0);
         let mut text = format!("{relation}\n");
         for field in &schema {

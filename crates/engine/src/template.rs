@@ -14,19 +14,36 @@ use std::sync::Arc;
 /// A bound plan with places for values and for tables. It holds no snapshot: that would keep old rows for as
 /// long as the template is kept.
 #[derive(Debug)]
-pub struct Template(Plan);
+pub struct Template {
+    plan: Plan,
+    /// One more than the greatest index of a parameter in it.
+    parameters: usize,
+}
 
 impl Template {
     /// The template of a bound plan. `None` if it would not run as well as a plan that is bound anew: if a
-    /// parameter is converted before it is compared, or something else than stored tables is read.
+    /// column is converted before it is compared with a parameter, whose value might be one of the column's
+    /// type, or a text, or if something else than stored tables is read.
     pub fn new(mut plan: Plan) -> Option<Template> {
         is_good(&mut plan.root).then(|| {
             let place = |relation: &dyn Relation| -> Result<Arc<dyn Relation>> {
                 Ok(Arc::new(Place { name: relation.name().to_owned(), schema: relation.schema().clone() }))
             };
-            fill(&mut plan.root, &mut |expr| expr, &mut { place }).expect("places do not fail");
-            Template(plan)
+            let mut parameters = 0;
+            let mut count = |expr: Expr| {
+                if let Expr::Parameter { index, .. } = &expr {
+                    parameters = parameters.max(index + 1);
+                }
+                expr
+            };
+            fill(&mut plan.root, &mut count, &mut { place }).expect("places do not fail");
+            Template { plan, parameters }
         })
+    }
+
+    /// How many parameters it needs values for: one more than the greatest index of one that it reads.
+    pub fn parameters(&self) -> usize {
+        self.parameters
     }
 
     /// The plan with these values for its parameters, and with a `table` in each place, which has its name
@@ -39,7 +56,7 @@ impl Template {
         parameters: &[(Value, DataType)],
         mut table: impl FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
     ) -> Result<Option<Plan>> {
-        let mut plan = self.0.clone();
+        let mut plan = self.plan.clone();
         let mut fits = true;
         let mut value = |expr| match expr {
             Expr::Parameter { index, ty } => {
@@ -65,9 +82,11 @@ fn is_good(node: &mut Node) -> bool {
     };
     for_each_expr(node, &mut |expr, _| {
         expr.visit(&mut |expr| {
+            // The optimizer computes what is made of parameters alone. But what a text becomes may depend on
+            // what is written in it.
             let converts = |side: &Expr| match side {
-                Expr::Cast { .. } => true,
-                Expr::External { .. } => has_parameter(side),
+                Expr::Cast { .. } => !has_parameter(side) || has_text(side),
+                Expr::External { .. } => has_text(side),
                 _ => false,
             };
             match expr {
@@ -97,6 +116,13 @@ fn fit(value: &Value, from: DataType, to: DataType) -> Option<Value> {
 fn has_parameter(expr: &Expr) -> bool {
     let mut found = false;
     expr.visit(&mut |expr| found |= matches!(expr, Expr::Parameter { .. }));
+    found
+}
+
+/// True if a parameter in it is a text.
+fn has_text(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.visit(&mut |expr| found |= matches!(expr, Expr::Parameter { ty: DataType::Varchar, .. }));
     found
 }
 

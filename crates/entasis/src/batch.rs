@@ -12,7 +12,6 @@ use crate::session::Session;
 use crate::work::Work;
 use crate::{home, keyed};
 use entasis_vector::{Error, ErrorKind, Result};
-use std::sync::PoisonError;
 
 impl Connection {
     /// Runs one statement once for each set of arguments, in one transaction. Returns the total number of
@@ -33,7 +32,7 @@ impl Connection {
         let values = values.map(|(value, _)| value);
         let _memory = prepared::reserve(|| self.session.context().memory, values)?;
         self.settled(&prepared.parsed, &|| {
-            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open_transaction();
             let changed = match &mut *open {
                 None => self.batch_by_itself(&prepared, sets),
                 Some(work) => {

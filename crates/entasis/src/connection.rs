@@ -12,6 +12,7 @@ use crate::database::Database;
 use crate::home::Home;
 use crate::prepared::{self, Prepared};
 use crate::rows::Rows;
+use crate::running::Last;
 pub use crate::session::Replacement;
 use crate::session::Session;
 use crate::shared::{Shared, User, all_tables};
@@ -27,7 +28,7 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::statement::within;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value, name};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a statement by itself, or a batch, is tried when it conflicts with others.
@@ -45,6 +46,8 @@ pub struct Connection {
     pub(crate) session: Session,
     /// The open transaction, if there is one.
     pub(crate) transaction: Mutex<Option<Work>>,
+    /// The query of its last stream.
+    pub(crate) streaming: Last,
     /// Dropped last.
     _user: User,
 }
@@ -69,7 +72,12 @@ impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Connection {
         shared.at_rest(follow::follow);
         let user = User::new(&shared);
-        Connection { session: Session::new(shared), transaction: Mutex::default(), _user: user }
+        Connection {
+            session: Session::new(shared),
+            transaction: Mutex::default(),
+            streaming: Last::default(),
+            _user: user,
+        }
     }
 
     /// Refuses everything in a process that was forked from that of the connection.
@@ -101,6 +109,16 @@ impl Connection {
         let connection = Connection::new((*user).clone());
         connection.session.settle(settled);
         Ok(connection)
+    }
+
+    /// The open transaction, if there is one, for a statement that begins: waits until others have ended.
+    pub(crate) fn open_transaction(&self) -> MutexGuard<'_, Option<Work>> {
+        loop {
+            let open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(running) = self.streaming.running() else { return open };
+            drop(open);
+            running.wait();
+        }
     }
 
     /// What is done after each statement.
@@ -200,7 +218,10 @@ impl Connection {
     /// Those of [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
         self.refuse_elsewhere()?;
-        if sql.len() > AT_ONCE_BYTES || prepared::are_large(parameters.iter().map(|(value, _)| value)) {
+        if self.streaming.running().is_some()
+            || sql.len() > AT_ONCE_BYTES
+            || prepared::are_large(parameters.iter().map(|(value, _)| value))
+        {
             return Ok(None);
         }
         let Ok(prepared) = self.session.prepare(sql)? else { return Ok(None) };
@@ -239,7 +260,7 @@ impl Connection {
             return Ok(None);
         }
         guarded(|| {
-            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open_transaction();
             if open.is_none() {
                 self.session.refresh()?;
             }
@@ -261,7 +282,7 @@ impl Connection {
     fn control_at_once(&self, control: &Statement, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
         self.session.cancel.clear();
         guarded(|| {
-            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open_transaction();
             match (control, open.as_mut()) {
                 (Statement::Begin, None) => {
                     self.session.refresh()?;
@@ -321,7 +342,7 @@ impl Connection {
         let control =
             prepared.map_or_else(|| entasis_sql::transaction_control(parsed), |known| known.control.clone());
         self.settled(parsed, &|| {
-            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open_transaction();
             let rows = self.run_in(&mut open, parsed, prepared, control.clone(), parameters);
             let changes_rows = parsed.is_of_rows() && !parsed.is_query();
             let is_seen =
@@ -482,7 +503,9 @@ impl Connection {
                 return Ok(Done::Rows(rows));
             }
             (Some(change), _) => change,
-            (None, _) => bind_at_one_moment(session, work, parsed, parameters)?,
+            (None, _) => {
+                at_one_moment(session, work, parsed, |names| entasis_sql::bind(parsed, names, parameters))?
+            }
         };
         Ok(match statement {
             Statement::Begin
@@ -544,17 +567,22 @@ impl Connection {
 
     /// What a statement would do if it ran now.
     pub(crate) fn bound(&self, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
+        self.bound_with(parsed, |names| entasis_sql::bind(parsed, names, parameters))
+    }
+
+    /// What `bind` makes of a statement that would run now.
+    pub(crate) fn bound_with<T>(&self, parsed: &Parsed, bind: impl Fn(&Names<'_>) -> Result<T>) -> Result<T> {
         self.refuse_elsewhere()?;
-        let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open_transaction();
         match &mut *open {
             Some(work) => {
                 let session = self.enter(work, parsed)?;
-                bind_at_one_moment(&session, work, parsed, parameters)
+                at_one_moment(&session, work, parsed, bind)
             }
             None => {
                 self.session.refresh()?;
                 let Home { session, .. } = home::of(&self.session, parsed, None)?;
-                bind_at_one_moment(&session, &mut Work::reading(&session), parsed, parameters)
+                at_one_moment(&session, &mut Work::reading(&session), parsed, bind)
             }
         }
     }
@@ -579,14 +607,6 @@ impl Connection {
     /// Those of [`Connection::plan`].
     pub fn optimized(&self, sql: &str) -> Result<Plan> {
         entasis_engine::shared::optimize(self.plan(sql)?, &self.settings())
-    }
-
-    /// The names and types of the columns of a query's result, without running it.
-    ///
-    /// # Errors
-    /// Those of [`Connection::plan`].
-    pub fn describe(&self, sql: &str) -> Result<Schema> {
-        Ok(self.plan(sql)?.schema())
     }
 
     /// The texts of the statements in `sql`.
@@ -639,7 +659,7 @@ impl Connection {
     /// The columns of a table, view or registered relation, by its name as [`Connection::tables`] gives it.
     pub fn table_schema(&self, name: &str) -> Option<Schema> {
         let parts: Vec<String> = name::parts(name).iter().map(|part| entasis_sql::quoted(part)).collect();
-        self.describe(&format!("SELECT * FROM {}", parts.join("."))).ok()
+        self.plan(&format!("SELECT * FROM {}", parts.join("."))).ok().map(|plan| plan.schema())
     }
 
     /// Makes a relation of the host program visible under `name`, before tables of that name.
@@ -682,16 +702,16 @@ fn is_hidden(rows: Option<&Rows>) -> bool {
     rows.is_none_or(|rows| rows.schema().is_empty())
 }
 
-/// Binds a statement. All tables and declarations that it names are seen as of one moment.
-fn bind_at_one_moment(
+/// Binds a statement by `bind`. All tables and declarations that it names are seen as of one moment.
+pub(crate) fn at_one_moment<T>(
     session: &Session,
     work: &mut Work,
     parsed: &Parsed,
-    parameters: &[(Value, DataType)],
-) -> Result<Statement> {
+    bind: impl Fn(&Names<'_>) -> Result<T>,
+) -> Result<T> {
     loop {
         let names = Names::new(session, work);
-        let statement = entasis_sql::bind(parsed, &names, parameters);
+        let statement = bind(&names);
         let statement = statement.map_err(|error| names.explained(parsed.sql(), error));
         drop(names);
         // A statement that could not be bound may have seen several moments, too.

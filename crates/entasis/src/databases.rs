@@ -93,7 +93,7 @@ pub(crate) fn show_tables(
         }
     };
     let rows: Vec<Vec<Value>> = names.iter().map(|name| vec![text(name)]).collect();
-    Rows::from_values(&[("name", DataType::Varchar)], &rows)
+    Rows::from_values(&TABLES, &rows)
 }
 
 /// `SHOW ALL TABLES`: the tables of all databases, with their places.
@@ -107,14 +107,19 @@ pub(crate) fn show_all_tables(session: &Session, work: &mut Work) -> Result<Rows
             rows.push(vec![text(&database.name), text(schema), text(name), is_temporary]);
         }
     }
-    let columns = [
-        ("database", DataType::Varchar),
-        ("schema", DataType::Varchar),
-        ("name", DataType::Varchar),
-        ("temporary", DataType::Boolean),
-    ];
-    Rows::from_values(&columns, &rows)
+    Rows::from_values(&ALL_TABLES, &rows)
 }
+
+/// The columns of `SHOW TABLES`.
+pub(crate) const TABLES: [(&str, DataType); 1] = [("name", DataType::Varchar)];
+
+/// The columns of `SHOW ALL TABLES`.
+pub(crate) const ALL_TABLES: [(&str, DataType); 4] = [
+    ("database", DataType::Varchar),
+    ("schema", DataType::Varchar),
+    ("name", DataType::Varchar),
+    ("temporary", DataType::Boolean),
+];
 
 /// Tables and views, by name.
 fn shown(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {

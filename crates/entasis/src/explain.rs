@@ -36,6 +36,11 @@ pub(crate) struct ExplainOptions {
     pub json: bool,
 }
 
+/// The column of `EXPLAIN`.
+pub(crate) const PLAN: (&str, DataType) = ("plan", DataType::Varchar);
+/// The column of `EXPLAIN LAYOUT`.
+pub(crate) const LAYOUT: (&str, DataType) = ("layout", DataType::Varchar);
+
 /// `EXPLAIN`: one row a line, or one row of JSON.
 ///
 /// # Errors
@@ -59,7 +64,7 @@ pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainO
         };
         content["computed_once"] = json!(plan.computed(true).lines().collect::<Vec<_>>());
         let text = serde_json::to_string_pretty(&content);
-        return one_column("plan", [text.map_err(|error| Error::internal(error.to_string()))?.as_str()]);
+        return one_column(PLAN, [text.map_err(|error| Error::internal(error.to_string()))?.as_str()]);
     }
     let mut lines = match &profile {
         None if verbose => format!("{}{plan}", rules(written, &context)?),
@@ -73,7 +78,7 @@ pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainO
     if verbose {
         lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
     }
-    one_column("plan", lines.lines())
+    one_column(PLAN, lines.lines())
 }
 
 /// `EXPLAIN LAYOUT`: one row a line.
@@ -99,7 +104,7 @@ pub(crate) fn explain_layout(
         interrupt: Interrupt::by(session.cancel.clone()),
     };
     let binding = Binding { catalog: &names, settings: &settings };
-    one_column("layout", layouts::page(&looked, &binding, workload)?.lines())
+    one_column(LAYOUT, layouts::page(&looked, &binding, workload)?.lines())
 }
 
 /// The plan of a statement as it is written.
@@ -126,9 +131,9 @@ fn rules(plan: Plan, context: &exec::QueryContext) -> Result<String> {
 }
 
 /// A row for each line.
-fn one_column<'a>(name: &str, lines: impl IntoIterator<Item = &'a str>) -> Result<Rows> {
+fn one_column<'a>(column: (&str, DataType), lines: impl IntoIterator<Item = &'a str>) -> Result<Rows> {
     let rows: Vec<Vec<Value>> = lines.into_iter().map(|line| vec![Value::Text(line.into())]).collect();
-    Rows::from_values(&[(name, DataType::Varchar)], &rows)
+    Rows::from_values(&[column], &rows)
 }
 
 fn node_json(node: &PlanNode) -> Json {

@@ -22,6 +22,7 @@
 //! A module uses only those in layers below its own.
 //!
 //! ```text
+//! describe  stream                 what a statement takes and returns; rows that are read while it runs
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
 //! connection                       text in, rows out: transactions, and how statements run in them
 //! command                          statements about the whole database
@@ -40,7 +41,7 @@
 //! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
 //! relations                        what FROM may name
 //! shared  program                  what connections share, and upkeep; keyed statements
-//! config  rows  arguments  search_path  interrupt  record  numbers  foreign
+//! config  rows  arguments  search_path  interrupt  record  numbers  foreign  running
 //! ```
 
 pub mod append;
@@ -55,6 +56,7 @@ mod constraints;
 pub mod database;
 mod databases;
 mod define;
+mod describe;
 mod execute;
 mod explain;
 mod follow;
@@ -72,11 +74,13 @@ mod record;
 mod relations;
 mod resting;
 pub mod rows;
+mod running;
 mod search_path;
 mod session;
 mod settings;
 mod shared;
 mod statement;
+mod stream;
 mod summarize;
 mod template;
 #[cfg(feature = "tpch")]
@@ -87,6 +91,7 @@ pub use arguments::{Argument, Arguments};
 pub use config::Config;
 pub use connection::{Connection, Replacement};
 pub use database::Database;
+pub use describe::Description;
 pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
 pub use entasis_files::json::{write_json, write_json_text};
@@ -96,3 +101,4 @@ pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Valu
 pub use relations::{arrow_relation, arrow_relation_schema};
 pub use rows::Rows;
 pub use shared::refuse_database;
+pub use stream::Stream;

@@ -34,8 +34,7 @@ impl Connection {
                 Ok(Rows::empty())
             }
             Preparing::Execute { name, arguments } => {
-                let named = self.session.named.lock().get(name).cloned();
-                let Named { prepared, casts } = named.ok_or_else(|| self.not_prepared(name))?;
+                let Named { prepared, casts } = self.prepared_as(name)?;
                 let mut values = match arguments {
                     Some(arguments) => {
                         entasis_sql::check_arguments(arguments.parameters(), parameters.len())?;
@@ -60,6 +59,12 @@ impl Connection {
                 removed.map(|_| Rows::empty()).ok_or_else(|| self.not_prepared(name))
             }
         }
+    }
+
+    /// The prepared statement of this name.
+    pub(crate) fn prepared_as(&self, name: &str) -> Result<Named> {
+        let named = self.session.named.lock().get(name).cloned();
+        named.ok_or_else(|| self.not_prepared(name))
     }
 
     /// The only row of a query's result, with types.

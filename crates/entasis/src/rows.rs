@@ -94,7 +94,7 @@ impl Rows {
 
     /// Rows from single values of the columns' types, for statements about the database.
     pub(crate) fn from_values(columns: &[(&str, DataType)], rows: &[Vec<Value>]) -> Result<Rows> {
-        Rows::of_schema(columns.iter().map(|(name, ty)| Field::new(*name, *ty)).collect(), rows)
+        Rows::of_schema(schema_of(columns), rows)
     }
 
     /// Rows from single values of the columns' types.
@@ -209,6 +209,11 @@ impl Rows {
         })?;
         Ok(slots.into_iter().filter_map(OnceLock::into_inner).collect())
     }
+}
+
+/// Columns of these names and types, any of which may be NULL.
+pub(crate) fn schema_of(columns: &[(&str, DataType)]) -> Schema {
+    columns.iter().map(|(name, ty)| Field::new(*name, *ty)).collect()
 }
 
 /// Chunks made from rows of single values.

@@ -337,10 +337,14 @@ impl Session {
         *self.compression.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the time zone. Remembered plans depend on the previous one, so they are forgotten.
+    /// Sets the time zone. Remembered plans depend on the previous one, so they are forgotten, unless it is
+    /// the same.
     pub(crate) fn set_time_zone(&self, zone: TimeZone) {
-        *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
-        self.forget_plans();
+        let before =
+            std::mem::replace(&mut *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner), zone);
+        if before != zone {
+            self.forget_plans();
+        }
     }
 
     /// The search path in the current database.

@@ -229,6 +229,15 @@ const SETTINGS: &[Setting] = &[
         |text| Ok(text.into())
     ),
     Setting {
+        name: "result_buffer",
+        description: "rows of a stream that wait for its reader in memory; more wait in a temporary file",
+        get: |session| format_bytes(session.settings().result_buffer),
+        set: |session, text| {
+            session.settings.lock().expect("no panic while locked").result_buffer = parse_bytes(text)?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "max_temp_directory_size",
         description: "bytes that all temporary files may have together",
         get: |session| {
@@ -390,20 +399,27 @@ pub(crate) fn get(session: &Session, name: &str) -> Result<String> {
     Ok((find(name)?.get)(session))
 }
 
+/// The columns of `SHOW ALL`.
+pub(crate) const COLUMNS: [(&str, DataType); 3] =
+    [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
+
+/// The column of `SHOW name`.
+pub(crate) fn column(name: &str) -> Result<(&'static str, DataType)> {
+    Ok((find(name)?.name, DataType::Varchar))
+}
+
 /// `SHOW name` (one row, one column) or, without a name, `SHOW ALL`.
 pub(crate) fn show(session: &Session, name: Option<&str>) -> Result<Rows> {
     let text = |s: &str| Value::Text(s.into());
     if let Some(name) = name {
         let value = text(&get(session, name)?);
-        return Rows::from_values(&[(find(name)?.name, DataType::Varchar)], &[vec![value]]);
+        return Rows::from_values(&[column(name)?], &[vec![value]]);
     }
     let rows: Vec<Vec<Value>> = SETTINGS
         .iter()
         .map(|setting| vec![text(setting.name), text(&(setting.get)(session)), text(setting.description)])
         .collect();
-    let columns =
-        [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
-    Rows::from_values(&columns, &rows)
+    Rows::from_values(&COLUMNS, &rows)
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             let costs = session.own().shared.calibrate().map_err(|error| error.with_context("CALIBRATE"))?;
             let row = |(name, nanoseconds): (String, f64)| vec![text(&name), Value::Float(nanoseconds)];
             let rows: Vec<Vec<Value>> = costs.figures().into_iter().map(row).collect();
-            Rows::from_values(&[("what", DataType::Varchar), ("nanoseconds", DataType::Float64)], &rows)
+            Rows::from_values(&COSTS, &rows)
         }
         Statement::Checkpoint { database } => {
             let there = match database {
@@ -78,6 +78,10 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
         other => define::run(session, work, other),
     }
 }
+
+/// The columns of what CALIBRATE returns.
+pub(crate) const COSTS: [(&str, DataType); 2] =
+    [("what", DataType::Varchar), ("nanoseconds", DataType::Float64)];
 
 fn text(text: &str) -> Value {
     Value::Text(text.into())

@@ -55,7 +55,7 @@ pub(crate) fn summarize(session: &Session, plan: Plan) -> Result<Rows> {
     let figures = query(session, Plan { root, columns, output: wanted })?;
     let figures = figures.row_values().next().unwrap_or_default();
     let Some(Value::Integer(total)) = figures.last() else {
-        return Rows::from_values(&HEADER, &[]);
+        return Rows::from_values(&COLUMNS, &[]);
     };
 
     let rows: Vec<Vec<Value>> = fields
@@ -80,10 +80,11 @@ pub(crate) fn summarize(session: &Session, plan: Plan) -> Result<Rows> {
             ]
         })
         .collect();
-    Rows::from_values(&HEADER, &rows)
+    Rows::from_values(&COLUMNS, &rows)
 }
 
-const HEADER: [(&str, DataType); 9] = [
+/// The columns of the result.
+pub(crate) const COLUMNS: [(&str, DataType); 9] = [
     ("column_name", DataType::Varchar),
     ("column_type", DataType::Varchar),
     ("min", DataType::Varchar),

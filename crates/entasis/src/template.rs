@@ -1,14 +1,19 @@
 //! Statements on rows that are run often, with plans made from templates.
 //!
 //! A template is bound once and optimized for each run, because what the optimizer concludes holds for one
-//! version of the tables and one set of values.
+//! version of the tables and one set of values. What `now()`, `current_date` and others read from the clock
+//! is given to each run like values. The time zone is fixed in a template: when it is set to another one, a
+//! connection forgets its templates.
 
 use crate::catalog::Names;
 use crate::prepared::{Kept, Prepared};
 use crate::session::Session;
 use crate::work::Work;
+use entasis_engine::template::Template;
+use entasis_functions::ClockReading;
 use entasis_sql::{Catalog, ROW_ID, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 
 impl Prepared {
@@ -35,7 +40,8 @@ impl Prepared {
         loop {
             let plan = {
                 let names = Names::new(session, work);
-                kept.template.instance(parameters, |place| {
+                let given = with_clock(parameters, &kept.template, &names)?;
+                kept.template.instance(&given, |place| {
                     let name = place.name();
                     let has_row_ids = place.schema().last().is_some_and(|field| &*field.name == ROW_ID);
                     let table = if has_row_ids { names.table_with_row_ids(name) } else { names.table(name) };
@@ -77,6 +83,22 @@ impl Prepared {
         }
         if known.runs > 1 { known.kept.clone() } else { None }
     }
+}
+
+/// The values for all parameters of a template: those of the statement, and what it reads from the clock.
+fn with_clock<'a>(
+    parameters: &'a [(Value, DataType)],
+    template: &Template,
+    names: &Names<'_>,
+) -> Result<Cow<'a, [(Value, DataType)]>> {
+    if template.parameters() <= parameters.len() {
+        return Ok(Cow::Borrowed(parameters));
+    }
+    let mut all = parameters.to_vec();
+    for reading in ClockReading::ALL {
+        all.push((reading.value(&names.session())?, reading.ty()));
+    }
+    Ok(Cow::Owned(all))
 }
 
 #[cfg(test)]
@@ -130,6 +152,45 @@ mod tests {
                 assert_eq!(integers(&often, all), integers(&once, all), "{sql} with {value}");
             }
         }
+    }
+
+    /// True if the connection keeps a template for the statement of this text.
+    fn has_template(connection: &Connection, sql: &str) -> bool {
+        let prepared = connection.session.prepare(sql).unwrap().expect("a single statement");
+        let known = prepared.template.lock().unwrap();
+        known.kept.is_some()
+    }
+
+    #[test]
+    fn statements_that_read_the_clock_have_templates() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        connection.execute("CREATE TABLE t (k BIGINT, at TIMESTAMPTZ, ts TIMESTAMP, d DATE)").unwrap();
+        for zone in ["UTC", "Europe/Berlin"] {
+            connection.set("timezone", zone).unwrap();
+            for sql in [
+                "SELECT now()",
+                "SELECT k FROM t WHERE at > now() - INTERVAL '1 day'",
+                "SELECT k FROM t WHERE at >= current_timestamp AND k = ?",
+                "SELECT k FROM t WHERE d = current_date",
+                "SELECT k FROM t WHERE ts < current_date",
+                "SELECT k FROM t WHERE ts > localtimestamp - INTERVAL 1 HOUR",
+                "SELECT age(ts), localtime, statement_timestamp() FROM t",
+                "SELECT make_timestamptz(2026, 1, 2, 3, 4, 5.0)",
+                "INSERT INTO t SELECT 1 + count(*), now(), localtimestamp, today() FROM t",
+                "UPDATE t SET at = now() WHERE d < current_date AND k = ?",
+            ] {
+                let values: Vec<_> = sql.contains('?').then(|| number(1)).into_iter().collect();
+                for _ in 0..3 {
+                    run(&connection, sql, &values);
+                }
+                assert!(has_template(&connection, sql), "{sql} in {zone}");
+            }
+        }
+        // Another one for each row, and no template.
+        for _ in 0..3 {
+            run(&connection, "SELECT clock_timestamp()", &[]);
+        }
+        assert!(!has_template(&connection, "SELECT clock_timestamp()"));
     }
 
     #[test]

@@ -32,6 +32,6 @@ pub mod zoned;
 
 pub use argument::Argument;
 pub use date_part::date_part;
-pub use session::{Session, clock};
+pub use session::{ClockReading, Session, clock};
 pub use time_zone::TimeZone;
-pub use times::{Stability, TimeFunction, TimeOverload, time_functions};
+pub use times::{TimeFunction, TimeOverload, time_functions};

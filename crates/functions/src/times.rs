@@ -7,14 +7,15 @@
 
 use crate::by_value::{call, integer, volatile};
 use crate::catalog::call::named_call;
-use crate::session::{Session, clock};
+use crate::session::{ClockReading, clock};
+use crate::time_zone::TimeZone;
 use crate::zoned;
 use entasis_vector::DataType::{
     self, Boolean, Date, Float64, Int64, Interval as Span, Time, Timestamp, TimestampTz, Varchar,
 };
 use entasis_vector::expr::Expr;
 use entasis_vector::expr::calendar::{
-    add_interval, age, bin, day_of, days_in_month, is_finite, is_finite_date, midnight,
+    add_interval, age, bin, days_in_month, is_finite, is_finite_date, midnight,
 };
 use entasis_vector::types::{INFINITE_TIMESTAMP, MICROS_PER_DAY};
 use entasis_vector::value::days_from_civil;
@@ -23,16 +24,10 @@ use entasis_vector::{Error, Interval, Result, Value};
 /// The computation of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Meaning {
-    /// The time at which the transaction began.
-    Transaction,
-    /// The time at which the statement began.
-    Statement,
+    /// What the clock said when the statement or its transaction began.
+    Began(ClockReading),
     /// The current time, again for each row.
     Clock,
-    /// The local time at which the transaction began.
-    LocalTimestamp,
-    LocalTime,
-    Today,
     /// `x AT TIME ZONE zone` is `timezone(zone, x)`.
     AtTimeZone,
     DateBin,
@@ -61,22 +56,30 @@ const PARTS_AND_ZONE: &[DataType] = &[Int64, Int64, Int64, Int64, Int64, Float64
 const FUNCTIONS: &[Entry] = &[
     Entry {
         names: &["now", "current_timestamp", "transaction_timestamp", "get_current_timestamp"],
-        meaning: Meaning::Transaction,
+        meaning: Meaning::Began(ClockReading::Transaction),
         overloads: &[(&[], TimestampTz)],
     },
-    Entry { names: &["statement_timestamp"], meaning: Meaning::Statement, overloads: &[(&[], TimestampTz)] },
+    Entry {
+        names: &["statement_timestamp"],
+        meaning: Meaning::Began(ClockReading::Statement),
+        overloads: &[(&[], TimestampTz)],
+    },
     Entry { names: &["clock_timestamp"], meaning: Meaning::Clock, overloads: &[(&[], TimestampTz)] },
     Entry {
         names: &["localtimestamp", "current_localtimestamp"],
-        meaning: Meaning::LocalTimestamp,
+        meaning: Meaning::Began(ClockReading::LocalTimestamp),
         overloads: &[(&[], Timestamp)],
     },
     Entry {
         names: &["localtime", "current_time", "current_localtime", "get_current_time"],
-        meaning: Meaning::LocalTime,
+        meaning: Meaning::Began(ClockReading::LocalTime),
         overloads: &[(&[], Time)],
     },
-    Entry { names: &["current_date", "today"], meaning: Meaning::Today, overloads: &[(&[], Date)] },
+    Entry {
+        names: &["current_date", "today"],
+        meaning: Meaning::Began(ClockReading::Today),
+        overloads: &[(&[], Date)],
+    },
     Entry {
         names: &["timezone"],
         meaning: Meaning::AtTimeZone,
@@ -152,17 +155,6 @@ const FUNCTIONS: &[Entry] = &[
     },
 ];
 
-/// How long a call has one value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stability {
-    /// It depends on its arguments alone.
-    Immutable,
-    /// It also depends on the session, and on when the statement or transaction began.
-    Stable,
-    /// It has another value for each row.
-    Volatile,
-}
-
 /// A function of time under one of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeFunction {
@@ -204,21 +196,6 @@ impl TimeFunction {
         self.name
     }
 
-    /// How long a call has one value.
-    pub fn stability(&self) -> Stability {
-        match self.meaning {
-            Meaning::Clock => Stability::Volatile,
-            Meaning::Transaction
-            | Meaning::Statement
-            | Meaning::LocalTimestamp
-            | Meaning::LocalTime
-            | Meaning::Today
-            | Meaning::Age
-            | Meaning::MakeTimestampTz => Stability::Stable,
-            _ => Stability::Immutable,
-        }
-    }
-
     /// The argument types and the result type of the overload nearest to these types.
     ///
     /// # Errors
@@ -243,26 +220,22 @@ impl TimeFunction {
         })
     }
 
-    /// A call, whose arguments have been coerced.
+    /// A call, whose arguments have been coerced, in a session with this time zone. `reading` makes the
+    /// expression for what it reads from the clock.
     ///
     /// # Errors
-    /// Input, for an unknown time zone.
-    pub fn call(&self, mut args: Vec<Expr>, ty: DataType, session: &Session) -> Result<Expr> {
-        let moment = |micros: i64, ty| Ok(Expr::literal(Value::Integer(micros.into()), ty));
-        let local = || {
-            session
-                .zone
-                .local(session.transaction)
-                .ok_or_else(|| Error::input("the clock is wrong: it is out of range"))
-        };
+    /// Input, for an unknown time zone; those of `reading`.
+    pub fn call(
+        &self,
+        mut args: Vec<Expr>,
+        ty: DataType,
+        zone: TimeZone,
+        reading: impl Fn(ClockReading) -> Result<Expr>,
+    ) -> Result<Expr> {
         let function = |args, compute: fn(&[Value]) -> Result<Value>| Ok(call(self.name, args, ty, compute));
         match self.meaning {
-            Meaning::Transaction => moment(session.transaction, ty),
-            Meaning::Statement => moment(session.statement, ty),
+            Meaning::Began(what) => reading(what),
             Meaning::Clock => Ok(volatile(self.name, ty, || Ok(Value::Integer(clock().into())))),
-            Meaning::LocalTimestamp => moment(local()?, ty),
-            Meaning::LocalTime => moment(local()?.rem_euclid(MICROS_PER_DAY), ty),
-            Meaning::Today => moment(day_of(local()?).into(), ty),
             Meaning::AtTimeZone => {
                 let input = args.remove(1);
                 zoned::at_time_zone(args.remove(0), input)
@@ -279,7 +252,7 @@ impl TimeFunction {
             }
             Meaning::TimeBucket => function(args, time_bucket),
             // With a pattern, it is the catalog's function.
-            Meaning::ToTimestamp if args.len() == 2 => named_call("to_timestamp", args, session.zone),
+            Meaning::ToTimestamp if args.len() == 2 => named_call("to_timestamp", args, zone),
             Meaning::ToTimestamp => match args[0].ty() {
                 Int64 | Float64 => function(args, to_timestamp),
                 TimestampTz => Ok(args.remove(0)),
@@ -287,19 +260,18 @@ impl TimeFunction {
             },
             Meaning::Age => {
                 if args.len() == 1 {
-                    let today = local()?.div_euclid(MICROS_PER_DAY) * MICROS_PER_DAY;
-                    args.insert(0, Expr::literal(Value::Integer(today.into()), Timestamp));
+                    args.insert(0, reading(ClockReading::Midnight)?);
                 }
                 function(args, age_of)
             }
             Meaning::MakeTimestamp => function(args, make_timestamp),
             Meaning::MakeTimestampTz if args.len() == 1 => function(args, make_timestamp),
             Meaning::MakeTimestampTz => {
-                let zone = if args.len() > PARTS.len() { args.pop() } else { None };
+                let given = if args.len() > PARTS.len() { args.pop() } else { None };
                 let clock = call("make_timestamp", args, Timestamp, make_timestamp);
-                match zone {
-                    Some(zone) => zoned::at_time_zone(zone, clock),
-                    None => Ok(zoned::instant(session.zone, clock)),
+                match given {
+                    Some(given) => zoned::at_time_zone(given, clock),
+                    None => Ok(zoned::instant(zone, clock)),
                 }
             }
             Meaning::IsFinite => {

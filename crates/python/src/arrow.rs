@@ -101,8 +101,18 @@ pub fn capsule(
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
 ) -> PyResult<Bound<'_, PyCapsule>> {
-    let reader = RecordBatchIterator::new(batches.into_iter().map(Ok), schema);
-    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
+    reader_capsule(py, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)))
+}
+
+/// A capsule with the stream of a reader.
+///
+/// # Errors
+/// If Python has no memory left.
+pub fn reader_capsule(
+    py: Python<'_>,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 
 // ---- data frames ------------------------------------------------------------------------------------------

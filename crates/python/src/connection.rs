@@ -1,8 +1,9 @@
 //! Connections.
 
 use crate::cursor::{Cursor, Relation};
-use crate::errors::raised;
+use crate::errors::{NotSupportedError, raised};
 use crate::run::Session;
+use crate::stream::Stream;
 use crate::tables;
 use entasis::{Arguments, Config, Database};
 use pyo3::prelude::*;
@@ -95,6 +96,26 @@ impl Connection {
         let text = query.to_owned();
         let rows = self.session.run(py, move |connection| connection.query_with(&text, &arguments))?;
         Ok(Relation::new(rows, query, self.session.clone()))
+    }
+
+    /// Runs a query and returns a stream of its rows, which are read while it runs.
+    #[pyo3(signature = (query, parameters=None))]
+    fn stream(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Stream> {
+        let Arguments::Values(values) = self.session.arguments(query, parameters)? else {
+            return Err(NotSupportedError::new_err("lists as parameters of a stream"));
+        };
+        let text = query.to_owned();
+        self.session.run(py, move |connection| connection.stream(&text, &values)).map(Stream::new)
+    }
+
+    /// Describes one statement without running it: the types of its parameters, and the names and types of
+    /// the columns of its result.
+    fn describe(&self, py: Python<'_>, query: &str) -> PyResult<(Vec<String>, Vec<(String, String)>)> {
+        let text = query.to_owned();
+        let described = self.session.run(py, move |connection| connection.describe(&text, &[]))?;
+        let parameters = described.parameters.iter().map(ToString::to_string).collect();
+        let columns = described.columns.iter();
+        Ok((parameters, columns.map(|field| (field.name.to_string(), field.ty.to_string())).collect()))
     }
 
     /// Makes a pandas, polars or Arrow object available as a table called `name`. Its data are not copied.

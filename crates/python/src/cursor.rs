@@ -158,7 +158,7 @@ impl Cursor {
 }
 
 /// A number of rows to fetch; any that is too large is all of them.
-fn count(size: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn count(size: &Bound<'_, PyAny>) -> PyResult<usize> {
     match size.extract::<i64>() {
         Ok(size) if size >= 0 => Ok(size as usize),
         Err(error) if !error.is_instance_of::<PyOverflowError>(size.py()) => Err(error),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `connection` | `Connection`: runs SQL, registers objects |
 //! | `cursor` | `Cursor` and `Relation`: results, row by row or whole |
+//! | `stream` | `Stream`: rows that are read while the query runs |
 //! | `fetch` | rows on their way to tuples, part by part |
 //! | `give_way` | lets other Python threads run |
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
@@ -29,6 +30,7 @@ mod run;
 mod runner;
 mod scan;
 mod show;
+mod stream;
 mod tables;
 mod values;
 
@@ -41,6 +43,7 @@ fn _entasis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<connection::Connection>()?;
     module.add_class::<cursor::Cursor>()?;
     module.add_class::<cursor::Relation>()?;
+    module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(connection::connect, module)?)?;
     errors::add_to_class(&module.py().get_type::<connection::Connection>())?;
     errors::add_to(module)

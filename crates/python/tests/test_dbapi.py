@@ -44,6 +44,48 @@ def test_description_names_columns_and_types(con):
     assert con.cursor().description is None
 
 
+def test_statements_are_described_without_being_run(con):
+    con.execute("CREATE TABLE t (n BIGINT, name VARCHAR, day DATE)")
+    described = con.describe("INSERT INTO t VALUES (?, ?, ?) RETURNING n, day")
+    assert described == (["BIGINT", "VARCHAR", "DATE"], [("n", "BIGINT"), ("day", "DATE")])
+    assert con.describe("SELECT name FROM t WHERE n = ?") == (["BIGINT"], [("name", "VARCHAR")])
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (0,)
+    frame = {"x": [1.5]}
+    assert con.describe("SELECT x FROM frame WHERE x > ?") == (["DOUBLE"], [("x", "DOUBLE")])
+    assert frame
+    with pytest.raises(entasis.ProgrammingError):
+        con.describe("SELECT nothing FROM t")
+
+
+def test_rows_are_read_while_the_query_runs(con):
+    endless = "SELECT i, 'row ' || i AS name FROM range(1000000000000) r(i)"
+    with con.stream(endless) as stream:
+        assert stream.fetchone() == (0, "row 0")
+        assert stream.fetchmany(2) == [(1, "row 1"), (2, "row 2")]
+        assert next(stream) == (3, "row 3")
+    assert stream.fetchone() is None
+    assert con.execute("SELECT 1").fetchone() == (1,)
+    del stream
+    stream = con.stream("SELECT i FROM range(?) r(i)", [5000])
+    assert list(stream) == [(i,) for i in range(5000)]
+    with pytest.raises(entasis.ProgrammingError):
+        con.stream("SELECT nothing")
+    failing = con.stream("SELECT 1 // (i - 10) FROM range(20) r(i)")
+    with pytest.raises(entasis.ProgrammingError):
+        list(failing)
+
+
+def test_a_stream_is_an_arrow_stream(con):
+    pyarrow = pytest.importorskip("pyarrow")
+    reader = pyarrow.RecordBatchReader.from_stream(con.stream("SELECT i FROM range(100000) r(i)"))
+    assert next(reader).num_rows > 0
+    assert reader.read_all().num_rows > 0
+    endless = pyarrow.RecordBatchReader.from_stream(con.stream("SELECT i FROM range(1000000000000) r(i)"))
+    assert next(endless).num_rows > 0
+    del endless
+    assert con.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_tables_are_made_filled_and_read(con):
     assert con.execute("CREATE TABLE t (n BIGINT, name VARCHAR)").description is None
     cursor = con.cursor()

@@ -101,6 +101,8 @@ pub mod sqlstate {
     pub const NO_SCHEMA: &str = "3F000";
     /// A table that does not exist.
     pub const NO_TABLE: &str = "42P01";
+    /// A parameter that would have to be of several types.
+    pub const AMBIGUOUS_PARAMETER: &str = "42P08";
     /// A prepared statement's name that is taken.
     pub const PREPARED_TAKEN: &str = "42P05";
     /// A name that is taken.

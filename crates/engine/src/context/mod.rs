@@ -94,7 +94,8 @@ impl Statement for QueryContext {
     }
 }
 
-/// A flag that stops a statement from another thread or a signal handler.
+/// A flag that stops a statement from another thread or a signal handler. One that is [within](Self::within)
+/// another also counts as raised while that one is.
 ///
 /// Debug builds count how often it was looked at, and can raise it at a certain look: so tests interrupt
 /// statements at each of their steps, without a clock.
@@ -104,6 +105,7 @@ pub struct CancelFlag(Arc<Flag>);
 #[derive(Debug, Default)]
 struct Flag {
     is_raised: AtomicBool,
+    around: Option<CancelFlag>,
     #[cfg(debug_assertions)]
     looks: AtomicU64,
     /// The look at which it is raised; 0: at none.
@@ -127,7 +129,11 @@ impl CancelFlag {
         if self.0.looks.fetch_add(1, Ordering::Relaxed) + 1 == self.0.raised_at.load(Ordering::Relaxed) {
             self.raise();
         }
-        self.0.is_raised.load(Ordering::Relaxed)
+        self.0.is_raised.load(Ordering::Relaxed) || self.0.around.as_ref().is_some_and(CancelFlag::is_raised)
+    }
+    /// A flag of its own that is raised with this one, too.
+    pub fn within(&self) -> CancelFlag {
+        CancelFlag(Arc::new(Flag { around: Some(self.clone()), ..Flag::default() }))
     }
     /// Raises it at the look of this number from now on, from 1; 0: at none. Returns how many looks there
     /// were since this was last called.

@@ -29,6 +29,7 @@ mod set_operation;
 pub(crate) mod sink;
 pub mod sort;
 mod spill;
+pub mod stream;
 mod temp_compression;
 pub mod tuple;
 mod unnest;
@@ -48,6 +49,7 @@ pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use sink::{ResultSink, ResultWorker};
 pub(crate) use spill::kept::{Keeper, KeptRows, PartReader};
+pub use stream::{StreamReader, StreamSink};
 
 #[cfg(test)]
 mod testing;

@@ -74,6 +74,9 @@ pub struct Settings {
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
     pub max_temp_directory_size: u64,
+    /// Bytes of a result's rows that wait in memory for the reader of a stream, before more go to a temporary
+    /// file.
+    pub result_buffer: usize,
     /// Segments of 65,536 rows that one table of a join may have: row ids have room for 65,535 of them. For
     /// tests.
     pub most_segments: usize,
@@ -109,6 +112,7 @@ impl Default for Settings {
             compaction: Compaction::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
+            result_buffer: 16_000_000,
             // Rows of several workers and of a chunk more may still come.
             most_segments: 60_000,
             adaptive: true,

@@ -131,11 +131,13 @@ pub(super) fn show(session: &Session) -> Result<Rows> {
     let databases = session.databases();
     let rows = databases.iter().map(|it| row(&it.name, &it.shared, it.is_read_only, it.name == current));
     let rows: Vec<Vec<Value>> = rows.collect();
-    let columns = [
-        ("database_name", DataType::Varchar),
-        ("path", DataType::Varchar),
-        ("read_only", DataType::Boolean),
-        ("is_current", DataType::Boolean),
-    ];
-    Rows::from_values(&columns, &rows)
+    Rows::from_values(&COLUMNS, &rows)
 }
+
+/// The columns of `SHOW DATABASES`.
+pub(crate) const COLUMNS: [(&str, DataType); 4] = [
+    ("database_name", DataType::Varchar),
+    ("path", DataType::Varchar),
+    ("read_only", DataType::Boolean),
+    ("is_current", DataType::Boolean),
+];

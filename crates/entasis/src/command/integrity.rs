@@ -77,9 +77,12 @@ pub(super) fn check(session: &Session, work: &mut Work, table: Option<&str>) -> 
     }
     let value = |text: Option<String>| text.map_or(Value::Null, |text| Value::Text(text.into()));
     let rows: Vec<Vec<Value>> = check.found.into_iter().map(|row| row.map(value).into()).collect();
-    let text = DataType::Varchar;
-    Rows::from_values(&[("integrity_check", text), ("table_name", text), ("place", text)], &rows)
+    Rows::from_values(&COLUMNS, &rows)
 }
+
+/// The columns of the result.
+pub(crate) const COLUMNS: [(&str, DataType); 3] =
+    [("integrity_check", DataType::Varchar), ("table_name", DataType::Varchar), ("place", DataType::Varchar)];
 
 /// The violations found so far.
 struct Check {

@@ -25,7 +25,7 @@ use crate::session::Session;
 use crate::work::Work;
 use entasis_sql::Command;
 use entasis_storage::CatalogVersion;
-use entasis_vector::Result;
+use entasis_vector::{DataType, Result};
 
 /// The statements that create the table or view of this name again, or everything that is not temporary.
 /// `None` if there is no such table or view, or it is temporary.
@@ -36,6 +36,15 @@ pub(crate) fn declarations(names: &CatalogVersion, object: Option<&str>) -> Resu
             let all = script::Script::of(names)?;
             Ok(Some(all.schema + &all.later))
         }
+    }
+}
+
+/// The columns of what a command returns; none, if it returns no rows.
+pub(crate) fn columns(command: &Command<String>) -> &'static [(&'static str, DataType)] {
+    match command {
+        Command::CheckIntegrity { .. } => &integrity::COLUMNS,
+        Command::ShowDatabases => &attach::COLUMNS,
+        _ => &[],
     }
 }
 

@@ -15,6 +15,17 @@ A literal has no type of its own until it meets something: `tinyint_column + 1` 
 beside a DATE is a date. An integer that nothing asks for anything is an INTEGER, or a BIGINT if it does not
 fit; a number with a decimal point is a DECIMAL of its digits, one with an exponent a DOUBLE; a text is a
 VARCHAR. A column never becomes a narrower type, nor a text, unasked: write `CAST(x AS type)` or `x::type`.
+
+## Parameters
+
+A parameter has the type of its value, and a text becomes what its place asks for, as one that is written
+does. When a statement is described before there are values (`Connection::describe`, `connection.describe`
+in Python), each parameter has the type that its place asks for: that of the other side of a comparison or
+an operator, of the results beside it in CASE and `coalesce`, of the column in INSERT, UPDATE and MERGE, of
+a cast that is written, BIGINT in LIMIT and OFFSET. One that several places ask for gets their common type
+(see below), and it is an error if there is none. One of which no place says anything is a VARCHAR. A
+program may fix the types of some, as hints. A statement that is run with values of these types has the
+columns that were described.
 ";
 
 /// The types of the tables, in their order.

@@ -6,10 +6,11 @@ use super::binder::{Binder, description};
 use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
 use super::resolve::is_home;
+use super::zone::plans;
 use super::{resolve, sequence, transaction, zone};
 use entasis_binder::Given;
 use entasis_binder::environment::schema::{known_schemas, new_name};
-use entasis_binder::environment::{Catalog, Parameters};
+use entasis_binder::environment::{Catalog, Parameters, Uses};
 use entasis_engine::plan::Plan;
 use entasis_syntax::clauses;
 use entasis_syntax::object_name::table_name;
@@ -48,16 +49,43 @@ pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
 }
 
 /// Binds a query or a change of rows for many runs: its plan contains parameters of these types, whose values
-/// are given later.
+/// are given later. What it reads from the clock are further parameters behind them, in the order of
+/// [`ClockReading::ALL`](entasis_functions::ClockReading::ALL).
 ///
 /// # Errors
-/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values or
-/// on the time, so that it must be bound for each run.
+/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values, so
+/// that it must be bound for each run.
 pub fn bind_template(statement: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Statement> {
     match bind_with(statement, catalog, Parameters::Types(types), true)? {
         bound @ (Statement::Query(_) | Statement::Insert(_) | Statement::Change(_)) => Ok(bound),
         _ => Err(Error::not_supported("templates of statements that define something")),
     }
+}
+
+/// Binds a statement to describe it: returns the types of its parameters, and the statement bound with
+/// parameters of these types. `hints` has the types of some; the others, and those for which it is too short,
+/// become what their places ask for, and VARCHAR where none does.
+///
+/// # Errors
+/// Those of [`bind`]; input, if there are more hints than parameters, or if a parameter would have to be of
+/// several types; not supported, if the statement cannot be bound without the value of a parameter.
+pub fn describe(
+    statement: &Parsed,
+    catalog: &dyn Catalog,
+    hints: &[Option<DataType>],
+) -> Result<(Vec<DataType>, Statement)> {
+    let count = statement.parameters();
+    if hints.len() > count {
+        check_arguments(count, hints.len())?;
+    }
+    let known = (0..count).map(|index| hints.get(index).copied().flatten()).collect();
+    let uses = Uses::new(known);
+    bind_with(statement, catalog, Parameters::Described(&uses), true)?;
+    let types = uses.types()?;
+    // The types of other expressions may follow from these.
+    let settled = Uses::new(types.iter().copied().map(Some).collect());
+    let bound = bind_with(statement, catalog, Parameters::Described(&settled), true)?;
+    Ok((types, bound))
 }
 
 /// `is_written`: the statement was written by a user, so its names must be resolved.
@@ -85,6 +113,9 @@ fn bind_with(
         };
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
         let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
+        if let Some(uses) = params.described() {
+            plans(&mut bound).into_iter().for_each(|plan| uses.read(plan));
+        }
         zone::apply(&mut bound, catalog.session().zone);
         Ok(bound)
     })

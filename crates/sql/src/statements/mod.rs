@@ -28,7 +28,7 @@ mod sequence;
 mod transaction;
 mod zone;
 
-pub use bind::{bind, bind_stored, bind_template};
+pub use bind::{bind, bind_stored, bind_template, describe};
 pub use bound::{
     Action, Alteration, Change, Columns, Insert, ObjectKind, Proposed, Repeated, SequenceOptions, Statement,
 };

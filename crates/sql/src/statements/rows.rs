@@ -64,6 +64,16 @@ pub(super) fn cast_outputs(plan: &mut Plan, types: &[DataType]) {
                 continue;
             }
         }
+        // A parameter that is a column itself is converted there, where its type is looked for.
+        if let Node::Project(project) = &mut plan.root
+            && let Some((_, expr @ Expr::Parameter { .. })) =
+                project.exprs.iter().find(|(column, _)| *column == output.column)
+        {
+            let expr = fold::cast_expr(expr.clone(), ty, false);
+            output.column = plan.columns.add(output.name.clone(), ty, true);
+            project.exprs.push((output.column, expr));
+            continue;
+        }
         let input = plan.columns.expr(output.column);
         let nullable = plan.columns.get(output.column).nullable;
         let column = plan.columns.add(output.name.clone(), ty, nullable);

@@ -12,7 +12,8 @@ pub(crate) fn apply(statement: &mut Statement, zone: TimeZone) {
     }
 }
 
-fn plans(statement: &mut Statement) -> Vec<&mut Plan> {
+/// All plans of a statement.
+pub(super) fn plans(statement: &mut Statement) -> Vec<&mut Plan> {
     match statement {
         Statement::Query(plan)
         | Statement::CreateTableAs { plan, .. }

@@ -169,11 +169,7 @@ impl KeeperWorker {
         let Some(rows) = self.spilling.take_if(|rows| !rows.is_empty()) else { return Ok(()) };
         let (mut piece, spilled) = (Vec::new(), self.kept.spilled()?);
         let (format, file) = &*spilled;
-        for segment in 0..rows.segments() {
-            for offsets in RowFormat::blocks(rows.segment_rows(segment)) {
-                format.write(&rows, segment, offsets, &mut piece)?;
-            }
-        }
+        format.write_all(&rows, &mut piece)?;
         let extent = file.add(&piece)?;
         self.parts().push(Part::Piece(extent));
         // The next rows are spilled, too.

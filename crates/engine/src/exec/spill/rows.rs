@@ -50,6 +50,19 @@ impl RowFormat {
         (0..rows).step_by(BLOCK_ROWS).map(move |first| first..(first + BLOCK_ROWS).min(rows))
     }
 
+    /// Adds blocks of all rows to `out`.
+    ///
+    /// # Errors
+    /// Those of [`RowFormat::write`].
+    pub(crate) fn write_all(&self, rows: &Materialized, out: &mut Vec<u8>) -> Result<()> {
+        for segment in 0..rows.segments() {
+            for offsets in RowFormat::blocks(rows.segment_rows(segment)) {
+                self.write(rows, segment, offsets, out)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the rows of a block to `out`: those of `segment` at these offsets. Returns the bytes of their
     /// long strings.
     ///
