@@ -1,6 +1,7 @@
 //! The names of types: our types for SQL's names, and which types are not supported.
 
 use super::dialect::EntasisDialect;
+use entasis_vector::expr::DatePart;
 use entasis_vector::{DataType, Error, Result};
 use sqlparser::ast::{self, ArrayElemTypeDef, ExactNumberInfo, TimezoneInfo};
 use sqlparser::parser::Parser;
@@ -116,7 +117,9 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "TIMESTAMPTZ" => DataType::TimestampTz,
             "TIMESTAMP_US" => DataType::Timestamp,
             "TIMETZ" => return Err(Error::not_supported("TIMETZ").with_hint(INSTEAD_OF_TIMETZ)),
-            name @ ("TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" | "TIMESTAMPTZ_NS" | "TIME_NS") => {
+            // What a cast to these rounds to: `rounds_to`.
+            "TIMESTAMP_S" | "TIMESTAMP_MS" => DataType::Timestamp,
+            name @ ("TIMESTAMP_NS" | "TIMESTAMPTZ_NS" | "TIME_NS") => {
                 return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
             }
             "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
@@ -129,6 +132,17 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             name => return Err(Error::input(format!("there is no type {name}"))),
         },
     })
+}
+
+/// The unit to which a cast to this type rounds a TIMESTAMP: `TIMESTAMP_S` and `TIMESTAMP_MS` are names of that
+/// type. `None` for all other types.
+pub fn rounds_to(ty: &ast::DataType) -> Option<DatePart> {
+    let ast::DataType::Custom(name, _) = ty else { return None };
+    match name.to_string().to_ascii_uppercase().as_str() {
+        "TIMESTAMP_S" => Some(DatePart::Second),
+        "TIMESTAMP_MS" => Some(DatePart::Millisecond),
+        _ => None,
+    }
 }
 
 /// The hint for seconds of another precision.
