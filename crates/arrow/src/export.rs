@@ -86,7 +86,7 @@ pub fn vector_to_array(
             let array = PrimitiveArray::<Decimal128Type>::new(values.into(), rows_of.nulls());
             Arc::new(array.with_precision_and_scale(precision, scale as i8).map_err(arrow_error)?)
         }
-        DataType::Varchar => {
+        DataType::Varchar | DataType::Json => {
             let mut builder = StringBuilder::with_capacity(rows, rows_of.string_bytes()?);
             rows_of.strings(|view| match view {
                 Some(view) => builder.append_value(view.as_str()),

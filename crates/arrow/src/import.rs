@@ -24,6 +24,7 @@ use arrow_buffer::ArrowNativeType;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_data::ByteView;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
+use entasis_vector::expr::json_text::check_json;
 use entasis_vector::simd::widest;
 use entasis_vector::string::INLINE_BYTES;
 use entasis_vector::types::pow10;
@@ -211,6 +212,14 @@ fn import_directly(
                 let bytes = array.value(offset + i).try_into().expect("sixteen bytes");
                 *value = uuid_to_ordered(i128::from_be_bytes(bytes));
             }
+        }
+        (DataType::Json, _) => {
+            if !import_directly(array, offset, rows, DataType::Varchar, out)? {
+                return Ok(false);
+            }
+            let views = out.values::<StringView>();
+            let mut valid = (0..rows).filter(|&row| array.is_valid(offset + row));
+            valid.try_for_each(|row| check_json(views[row].as_str()))?;
         }
         (DataType::Varchar, ArrowType::Utf8) => {
             let array = array.as_string::<i32>();

@@ -122,7 +122,10 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             name @ ("TIMESTAMP_NS" | "TIMESTAMPTZ_NS" | "TIME_NS") => {
                 return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
             }
-            "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
+            "JSON" => DataType::Json,
+            "JSONB" => {
+                return Err(Error::not_supported("JSONB").with_hint("JSON keeps the text as it is written"));
+            }
             "GUID" => DataType::Uuid,
             "BPCHAR" => DataType::Varchar,
             name if name.starts_with("MAP(") => {

@@ -261,6 +261,9 @@ impl Expressions {
                 ];
                 text(self.random.pick::<&str>(&of))
             }
+            DataType::Json => {
+                text(self.random.pick::<&str>(&["1", "\"a\"", "null", "{\"a\": [1, 2]}", "[]"]))
+            }
             DataType::Blob => Value::Bytes(Arc::from(*self.random.pick(&[
                 &b""[..],
                 b"a",
@@ -290,7 +293,12 @@ impl Expressions {
                 Value::Integer(*self.random.pick(&[-62_135_596_800_000_000, 253_402_300_799_999_999, -1, 0]))
             }
             DataType::Uuid => Value::Integer(*self.random.pick(&[-1, i128::MIN, i128::MAX])),
-            DataType::Boolean | DataType::Interval | DataType::Varchar | DataType::Blob | DataType::Null => {
+            DataType::Boolean
+            | DataType::Interval
+            | DataType::Varchar
+            | DataType::Json
+            | DataType::Blob
+            | DataType::Null => {
                 let tame = std::mem::replace(&mut self.tame, true);
                 let value = self.value(ty);
                 self.tame = tame;

@@ -45,6 +45,8 @@ pub enum DataType {
     },
     /// `VARCHAR`: UTF-8 text, compared by bytes.
     Varchar,
+    /// `JSON`: a VARCHAR that is JSON, kept as it was written. Compared as a text.
+    Json,
     /// `BLOB`: bytes.
     Blob,
     /// `DATE`: days since 1970-01-01, or infinity.
@@ -106,7 +108,7 @@ pub enum PhysicalType {
     F32,
     /// IEEE 754 double.
     F64,
-    /// [`crate::StringView`], 16 bytes. `VARCHAR`, `BLOB` and nested types.
+    /// [`crate::StringView`], 16 bytes. `VARCHAR`, `JSON`, `BLOB` and nested types.
     Str,
     /// [`Interval`], 16 bytes.
     Interval,
@@ -152,7 +154,7 @@ impl PhysicalType {
 impl DataType {
     /// Every type once but the nested ones, with three decimals: of few digits, of as many as 64 bits hold,
     /// and of the most.
-    pub const ALL: [DataType; 23] = [
+    pub const ALL: [DataType; 24] = [
         DataType::Null,
         DataType::Boolean,
         DataType::Int8,
@@ -169,6 +171,7 @@ impl DataType {
         DataType::Decimal { precision: 18, scale: 2 },
         DataType::Decimal { precision: 38, scale: 10 },
         DataType::Varchar,
+        DataType::Json,
         DataType::Blob,
         DataType::Date,
         DataType::Time,
@@ -201,7 +204,9 @@ impl DataType {
                     PhysicalType::I128
                 }
             }
-            DataType::Varchar | DataType::Blob | DataType::List(_) | DataType::Struct(_) => PhysicalType::Str,
+            DataType::Varchar | DataType::Json | DataType::Blob | DataType::List(_) | DataType::Struct(_) => {
+                PhysicalType::Str
+            }
             DataType::Interval => PhysicalType::Interval,
             DataType::Uuid => PhysicalType::I128,
         }
@@ -250,9 +255,14 @@ impl DataType {
         matches!(self, DataType::Decimal { .. })
     }
 
-    /// True for VARCHAR and BLOB.
+    /// True for VARCHAR, JSON and BLOB.
     pub const fn is_string(self) -> bool {
-        matches!(self, DataType::Varchar | DataType::Blob)
+        self.is_text() || matches!(self, DataType::Blob)
+    }
+
+    /// True for VARCHAR and JSON, whose bytes are UTF-8.
+    pub const fn is_text(self) -> bool {
+        matches!(self, DataType::Varchar | DataType::Json)
     }
 
     /// The smallest and largest unscaled integer that this type admits, for the types that are integers
@@ -352,6 +362,7 @@ impl fmt::Display for DataType {
             DataType::Float64 => "DOUBLE",
             DataType::Decimal { precision, scale } => return write!(f, "DECIMAL({precision},{scale})"),
             DataType::Varchar => "VARCHAR",
+            DataType::Json => "JSON",
             DataType::Blob => "BLOB",
             DataType::Date => "DATE",
             DataType::Time => "TIME",

@@ -22,7 +22,7 @@ pub enum Value {
     Integer(i128),
     /// REAL and DOUBLE.
     Float(f64),
-    /// VARCHAR.
+    /// VARCHAR and JSON.
     Text(Arc<str>),
     /// BLOB; the bytes of a nested value ([`nested`]).
     Bytes(Arc<[u8]>),

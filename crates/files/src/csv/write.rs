@@ -331,7 +331,7 @@ impl<'a> Column<'a> {
             (DataType::TimestampTz, PhysicalType::I64) if formats.timestamp.is_none() => {
                 Cells::TimestampTz(values.values())
             }
-            (DataType::Varchar, PhysicalType::Str) => Cells::Text(values.values()),
+            (DataType::Varchar | DataType::Json, PhysicalType::Str) => Cells::Text(values.values()),
             _ => Cells::Other(vector, ty, values),
         };
         Column { vector, positions, codes: vector.dictionary().map(|_| vector.codes()), cells }

@@ -9,6 +9,7 @@
 //! | an exact number and a decimal | the more digits before and after the point |
 //! | a float and an integer | the float; a float and a decimal: DOUBLE |
 //! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order |
+//! | JSON and a column of texts | VARCHAR |
 //! | lists, structs | by elements; the fields of both, by name |
 //! | a column of texts and another type | see [`Meeting`] |
 //! | a written number | the settled number type if it holds it, else as its own type |
@@ -83,6 +84,7 @@ pub fn common(given: impl IntoIterator<Item = Given>, meeting: Meeting) -> Optio
         match (seen.known, meeting) {
             _ if seen.has_blob => return None,
             (None, _) if numbers.is_none() => return Some(DataType::Varchar),
+            (Some(DataType::Json), _) if !seen.clash && numbers.is_none() => return Some(DataType::Varchar),
             (_, Meeting::Union) => return Some(DataType::Varchar),
             (_, Meeting::Strict) => return None,
             (_, Meeting::Equality) => {}
@@ -170,6 +172,7 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
     Some(match (a, b) {
         _ if a == b => a,
         (T::Null, other) | (other, T::Null) => other,
+        (T::Varchar, T::Json) | (T::Json, T::Varchar) => T::Varchar,
         (T::Varchar, other) | (other, T::Varchar) => match meeting {
             Meeting::Union if !matches!(other, T::Blob) => T::Varchar,
             Meeting::Equality if other != T::Blob => other,

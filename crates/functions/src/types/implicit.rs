@@ -12,9 +12,10 @@
 //! | REAL | DOUBLE |
 //! | DATE | TIMESTAMP, TIMESTAMPTZ |
 //! | TIMESTAMP | TIMESTAMPTZ |
+//! | JSON | VARCHAR |
 //! | a list, a struct | one whose elements, or fields of the same names, are so |
 //!
-//! Nothing becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
+//! Nothing else becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
 //! UPDATE, DEFAULT) also casts numbers with a check of their range, and texts to anything.
 
 use super::Given;
@@ -83,7 +84,9 @@ fn known(from: DataType, to: DataType) -> Option<u32> {
         (from, T::Decimal { .. }) => Digits::of_type(from)?.fit(Digits::of_type(to)?),
         (from, T::Float32) => from.is_integer(),
         (from, T::Float64) => from.is_numeric(),
-        (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,
+        (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) | (T::Json, T::Varchar) => {
+            true
+        }
         (T::List(from), T::List(to)) => return known(*from, *to),
         (T::Struct(from), T::Struct(to)) if from.len() == to.len() => {
             let mut most = 0;

@@ -18,7 +18,7 @@ VARCHAR. A column never becomes a narrower type, nor a text, unasked: write `CAS
 ";
 
 /// The types of the tables, in their order.
-const TYPES: [DataType; 18] = [
+const TYPES: [DataType; 19] = [
     DataType::Boolean,
     DataType::Int8,
     DataType::Int16,
@@ -30,6 +30,7 @@ const TYPES: [DataType; 18] = [
     DataType::Float32,
     DataType::Float64,
     DataType::Varchar,
+    DataType::Json,
     DataType::Blob,
     DataType::Date,
     DataType::Time,

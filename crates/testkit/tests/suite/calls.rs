@@ -233,6 +233,7 @@ fn extremes(ty: DataType) -> Vec<String> {
             "0001-12-31 (BC) 23:59:59",
             "1969-12-31 23:59:59.999999",
         ]),
+        DataType::Json => cast(&["null", "[]", "\"\"", "{\"a\": 1e400}"]),
         DataType::Interval => cast(&[
             "2147483647 months",
             "-2147483648 months",

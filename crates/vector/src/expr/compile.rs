@@ -544,9 +544,9 @@ impl<'a> Graph<'a> {
         }
         let program = Program::compile_as_is(std::slice::from_ref(expr), &self.input[at..=at])?;
         let output = &program.outputs()[0];
-        if output.id == self.input[at].id {
-            // Nothing is left but the column: a CASE whose conditions are constant.
-            return Ok(Some(column));
+        if program.passes_column(0) {
+            // Nothing is left but the column, perhaps as another type: a CASE whose conditions are constant.
+            return Ok(Some(self.retype(column, output.ty)));
         }
         let (ty, physical, nullable, range) = (output.ty, output.physical, output.nullable, output.range);
         Ok(Some(self.finish(Kind::PerEntry(program), vec![column], ty, physical, nullable, range)))

@@ -77,6 +77,7 @@ impl DisplayExpr<'_> {
 fn write_literal(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt::Result {
     match (value, ty) {
         (Value::Null, _) => f.write_str("NULL"),
+        (Value::Text(text), DataType::Json) => write!(f, "JSON '{}'", text.replace('\'', "''")),
         (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
         (
             Value::Integer(_),

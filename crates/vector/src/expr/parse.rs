@@ -13,6 +13,7 @@ use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 pub use super::interval_text::{parse_interval, parse_qualified};
+use super::json_text::check_json;
 pub use super::moment_text::{parse_date, parse_moment, parse_time, parse_timestamp};
 
 /// The value that `text` stands for in type `ty`.
@@ -39,6 +40,7 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
     let bytes = text.trim_ascii().as_bytes();
     let value = match ty {
         DataType::Varchar => return Ok(Value::Text(Arc::from(text))),
+        DataType::Json => return check_json(text).map(|()| Value::Text(Arc::from(text))),
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(Arc::from(bytes))),
         DataType::Null => None,
         DataType::Boolean => parse_boolean(bytes).map(Value::Boolean),

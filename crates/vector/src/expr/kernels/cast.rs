@@ -235,7 +235,7 @@ fn to_text(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Resu
             let text = maker.make(strings.heap, |out| {
                 // What fails is told by the writer.
                 let _ = match &bytes {
-                    Some(bytes) if from == DataType::Varchar => out.write_str(bytes.get(p).as_str()),
+                    Some(bytes) if from.is_text() => out.write_str(bytes.get(p).as_str()),
                     Some(bytes) => nested::write(out, bytes.get(p).as_bytes(), from),
                     None => write!(out, "{}", a.value(p, from).display(from)),
                 };
@@ -286,7 +286,7 @@ fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut 
 /// # Errors
 /// Input, if it has no counterpart; not supported, if the types have none.
 pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    use DataType::{Blob, Boolean, Date, Time, Timestamp, TimestampTz, Varchar};
+    use DataType::{Blob, Boolean, Date, Json, Time, Timestamp, TimestampTz, Varchar};
     let day = i128::from(MICROS_PER_DAY);
     if value.is_null() || (from == to && !to.is_decimal()) {
         return Ok(value.clone());
@@ -294,6 +294,14 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
     Ok(match (value, from, to) {
         (_, _, Varchar) => Value::Text(value.display(from).to_string().into()),
         (Value::Text(text), Varchar, _) => return parse_value(text, to),
+        (Value::Text(text), Json, _) if to.is_numeric() || to == Boolean => match text.trim_ascii() {
+            "null" => Value::Null,
+            text => return parse_value(text, to),
+        },
+        (Value::Float(v), _, Json) if v.is_finite() => Value::Text(value.display(from).to_string().into()),
+        (Value::Integer(_) | Value::Boolean(_), _, Json) if from.is_numeric() || from == Boolean => {
+            Value::Text(value.display(from).to_string().into())
+        }
         (Value::Boolean(v), _, _) if to.is_float() => Value::Float(u8::from(*v).into()),
         (Value::Boolean(v), _, _) if to.is_numeric() => {
             in_range(rescale((*v).into(), 0, scale(to)), value, from, to)?
