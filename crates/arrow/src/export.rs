@@ -11,7 +11,7 @@ use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeBinaryArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
@@ -73,6 +73,7 @@ pub fn vector_to_array(
         DataType::Date => rows_of.primitive::<Date32Type>(),
         DataType::Time => rows_of.primitive::<Time64MicrosecondType>(),
         DataType::Timestamp => rows_of.primitive::<TimestampMicrosecondType>(),
+        DataType::TimestampNs => rows_of.primitive::<TimestampNanosecondType>(),
         DataType::TimestampTz => {
             let array = rows_of.primitive_array::<TimestampMicrosecondType>();
             Arc::new(array.with_timezone(crate::types::UTC))

@@ -17,7 +17,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type,
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
-    Time64MicrosecondType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, GenericByteViewArray, downcast_dictionary_array};
 use arrow_buffer::ArrowNativeType;
@@ -192,6 +193,9 @@ fn import_directly(
         (DataType::Timestamp, ArrowType::Timestamp(TimeUnit::Microsecond, None))
         | (DataType::TimestampTz, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => {
             copy::<TimestampMicrosecondType>(array, offset, rows, out);
+        }
+        (DataType::TimestampNs, ArrowType::Timestamp(TimeUnit::Nanosecond, None)) => {
+            copy::<TimestampNanosecondType>(array, offset, rows, out);
         }
         (DataType::Decimal { precision, scale }, ArrowType::Decimal128(_, from)) if *from == scale as i8 => {
             copy_decimals::<Decimal128Type>(array, offset, rows, precision, scale, out)?;

@@ -14,6 +14,7 @@
 use crate::errors::{DataError, InterfaceError, raised};
 use entasis::{Argument, Arguments};
 use entasis_vector::error::sqlstate;
+use entasis_vector::expr::calendar::micros_of;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::nested;
 use entasis_vector::value::{civil_from_days, days_from_civil};
@@ -322,6 +323,8 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
                 PyTime::new(py, hour, minute, second, micros, None)?.into_any()
             }
             DataType::Timestamp => instant(py, value, ty, *v as i64, None)?,
+            // Python's moments have microseconds.
+            DataType::TimestampNs => instant(py, value, ty, micros_of(*v as i64), None)?,
             DataType::TimestampTz => {
                 let utc = PyTzInfo::utc(py)?;
                 instant(py, value, ty, *v as i64, Some(&utc))?

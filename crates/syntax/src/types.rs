@@ -119,7 +119,8 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "TIMETZ" => return Err(Error::not_supported("TIMETZ").with_hint(INSTEAD_OF_TIMETZ)),
             // What a cast to these rounds to: `rounds_to`.
             "TIMESTAMP_S" | "TIMESTAMP_MS" => DataType::Timestamp,
-            name @ ("TIMESTAMP_NS" | "TIMESTAMPTZ_NS" | "TIME_NS") => {
+            "TIMESTAMP_NS" => DataType::TimestampNs,
+            name @ ("TIMESTAMPTZ_NS" | "TIME_NS") => {
                 return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
             }
             "JSON" => DataType::Json,
@@ -149,7 +150,7 @@ pub fn rounds_to(ty: &ast::DataType) -> Option<DatePart> {
 }
 
 /// The hint for seconds of another precision.
-pub const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and a BIGINT holds nanoseconds";
+pub const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and TIMESTAMP_NS has nanoseconds";
 
 /// The hint for a time of day with an offset.
 const INSTEAD_OF_TIMETZ: &str = "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";

@@ -89,8 +89,8 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
 /// `TIMESTAMP_S '…'` becomes `'…'::TIMESTAMP_S`: the parser does not know these types, and would take the type
 /// for a column and the text for its alias.
 fn typed_literals(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
-    const UNKNOWN: [&str; 3] = ["TIMESTAMP_US", "TIMESTAMP_S", "TIMESTAMP_MS"];
-    const MISSING: [&str; 3] = ["TIMESTAMP_NS", "TIMESTAMPTZ_NS", "TIME_NS"];
+    const UNKNOWN: [&str; 4] = ["TIMESTAMP_US", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"];
+    const MISSING: [&str; 2] = ["TIMESTAMPTZ_NS", "TIME_NS"];
     for at in (1..tokens.len()).rev() {
         let (Token::Word(word), Token::SingleQuotedString(_)) = (&tokens[at - 1].token, &tokens[at].token)
         else {

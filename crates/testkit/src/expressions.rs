@@ -275,6 +275,9 @@ impl Expressions {
             DataType::Timestamp | DataType::TimestampTz => {
                 Value::Integer((self.random.between(-100_000, 2_000_000_000) * 1_000_000 + 250_000).into())
             }
+            DataType::TimestampNs => Value::Integer(
+                (self.random.between(-100_000, 2_000_000_000) * 1_000_000_000 + 250_000_001).into(),
+            ),
             DataType::Interval => Value::Interval(Interval {
                 months: self.random.between(-14, 14) as i32,
                 days: self.random.between(-40, 40) as i32,

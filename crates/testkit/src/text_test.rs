@@ -199,6 +199,7 @@ impl Kind {
             DataType::Date
             | DataType::Time
             | DataType::Timestamp
+            | DataType::TimestampNs
             | DataType::TimestampTz
             | DataType::Interval => Kind::Time,
             _ => Kind::Any,

@@ -55,6 +55,8 @@ pub enum DataType {
     Time,
     /// `TIMESTAMP` (without time zone): microseconds since 1970-01-01 00:00:00, or infinity.
     Timestamp,
+    /// `TIMESTAMP_NS` (without time zone): nanoseconds since 1970-01-01 00:00:00, or infinity.
+    TimestampNs,
     /// `TIMESTAMPTZ`: microseconds since 1970-01-01 00:00:00 UTC, an instant, or infinity.
     TimestampTz,
     /// `INTERVAL`: months, days and microseconds, stored separately.
@@ -154,7 +156,7 @@ impl PhysicalType {
 impl DataType {
     /// Every type once but the nested ones, with three decimals: of few digits, of as many as 64 bits hold,
     /// and of the most.
-    pub const ALL: [DataType; 24] = [
+    pub const ALL: [DataType; 25] = [
         DataType::Null,
         DataType::Boolean,
         DataType::Int8,
@@ -176,6 +178,7 @@ impl DataType {
         DataType::Date,
         DataType::Time,
         DataType::Timestamp,
+        DataType::TimestampNs,
         DataType::TimestampTz,
         DataType::Interval,
         DataType::Uuid,
@@ -188,9 +191,11 @@ impl DataType {
             DataType::Int8 => PhysicalType::I8,
             DataType::Int16 => PhysicalType::I16,
             DataType::Int32 | DataType::Date => PhysicalType::I32,
-            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
-                PhysicalType::I64
-            }
+            DataType::Int64
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampNs
+            | DataType::TimestampTz => PhysicalType::I64,
             DataType::UInt8 => PhysicalType::U8,
             DataType::UInt16 => PhysicalType::U16,
             DataType::UInt32 => PhysicalType::U32,
@@ -273,9 +278,11 @@ impl DataType {
             DataType::Int8 => (i8::MIN as i128, i8::MAX as i128),
             DataType::Int16 => (i16::MIN as i128, i16::MAX as i128),
             DataType::Int32 | DataType::Date => (i32::MIN as i128, i32::MAX as i128),
-            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
-                (i64::MIN as i128, i64::MAX as i128)
-            }
+            DataType::Int64
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampNs
+            | DataType::TimestampTz => (i64::MIN as i128, i64::MAX as i128),
             DataType::UInt8 => (0, u8::MAX as i128),
             DataType::UInt16 => (0, u16::MAX as i128),
             DataType::UInt32 => (0, u32::MAX as i128),
@@ -367,6 +374,7 @@ impl fmt::Display for DataType {
             DataType::Date => "DATE",
             DataType::Time => "TIME",
             DataType::Timestamp => "TIMESTAMP",
+            DataType::TimestampNs => "TIMESTAMP_NS",
             DataType::TimestampTz => "TIMESTAMP WITH TIME ZONE",
             DataType::Interval => "INTERVAL",
             DataType::Uuid => "UUID",
@@ -408,7 +416,7 @@ pub struct Interval {
 
 /// The DATE `infinity`; `-infinity` is its opposite.
 pub const INFINITE_DATE: i32 = i32::MAX;
-/// The TIMESTAMP or TIMESTAMPTZ `infinity`; `-infinity` is its opposite.
+/// The TIMESTAMP, TIMESTAMP_NS or TIMESTAMPTZ `infinity`; `-infinity` is its opposite.
 pub const INFINITE_TIMESTAMP: i64 = i64::MAX;
 
 /// Microseconds in a day.

@@ -13,6 +13,7 @@ use super::parse::{boolean, date, decimal, float, integer, time, timestamp, time
 use super::record::Span;
 use crate::strings::LONG;
 use entasis_functions::TimeZone;
+use entasis_vector::expr::calendar::nanos_of;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::meter::Meter;
 use entasis_vector::statement;
@@ -78,6 +79,9 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
                 }
             });
         }
+        (_, DataType::TimestampNs) if formats.timestamp.is_some() => {
+            values::<i64>(texts, out, bad, |text| nanos_of(formats.timestamp.as_ref()?.timestamp(text)?));
+        }
         (PhysicalType::I8, _) => integers::<i8>(texts, out, bad),
         (PhysicalType::I16, _) => integers::<i16>(texts, out, bad),
         (PhysicalType::U8, _) => integers::<u8>(texts, out, bad),
@@ -141,7 +145,9 @@ fn values<T: Native>(
     let only = texts.guessed
         || match texts.ty {
             DataType::Date => formats.date.is_some(),
-            DataType::Timestamp | DataType::TimestampTz => formats.timestamp.is_some(),
+            DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz => {
+                formats.timestamp.is_some()
+            }
             _ => false,
         };
     for row in odd {

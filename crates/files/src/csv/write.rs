@@ -10,6 +10,7 @@ use crate::delimiter::Delimiter;
 use crate::option_values::{byte_option, delimiter_option, flag_option, text_option};
 use crate::strings::{LONG, reserve_value};
 use entasis_functions::Argument;
+use entasis_vector::expr::calendar::micros_of;
 use entasis_vector::types::INFINITE_TIMESTAMP;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector, statement};
 use std::fmt::{self, Write};
@@ -190,6 +191,9 @@ impl WriteOptions {
             (DataType::Date, TimeFormats { date: Some(format), .. }) => format.write_date(number, &mut text),
             (DataType::Timestamp | DataType::TimestampTz, TimeFormats { timestamp: Some(format), .. }) => {
                 format.write_timestamp(number, &mut text)
+            }
+            (DataType::TimestampNs, TimeFormats { timestamp: Some(format), .. }) => {
+                format.write_timestamp(micros_of(number), &mut text)
             }
             _ => false,
         };

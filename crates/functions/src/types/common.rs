@@ -8,7 +8,7 @@
 //! | integers | the narrowest that holds both; BIGINT and UBIGINT: DECIMAL(20,0) |
 //! | an exact number and a decimal | the more digits before and after the point |
 //! | a float and an integer | the float; a float and a decimal: DOUBLE |
-//! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order |
+//! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order; of DATE, TIMESTAMP and TIMESTAMP_NS likewise |
 //! | JSON and a column of texts | VARCHAR |
 //! | lists, structs | by elements; the fields of both, by name |
 //! | a column of texts and another type | see [`Meeting`] |
@@ -186,6 +186,7 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
         (a, b) if a.is_integer() && b.is_integer() => narrowest(a, b)?,
         (a, b) if a.is_numeric() && b.is_numeric() => Digits::of_type(a)?.common(Digits::of_type(b)?).ty(),
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
+        (T::Date | T::Timestamp, T::TimestampNs) | (T::TimestampNs, T::Date | T::Timestamp) => T::TimestampNs,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         (T::List(a), T::List(b)) => T::list(of_two(*a, *b, meeting)?),
         (T::Struct(a), T::Struct(b)) => {

@@ -18,7 +18,7 @@ VARCHAR. A column never becomes a narrower type, nor a text, unasked: write `CAS
 ";
 
 /// The types of the tables, in their order.
-const TYPES: [DataType; 19] = [
+const TYPES: [DataType; 20] = [
     DataType::Boolean,
     DataType::Int8,
     DataType::Int16,
@@ -35,6 +35,7 @@ const TYPES: [DataType; 19] = [
     DataType::Date,
     DataType::Time,
     DataType::Timestamp,
+    DataType::TimestampNs,
     DataType::TimestampTz,
     DataType::Interval,
     DataType::Uuid,
@@ -165,6 +166,7 @@ fn short(ty: DataType) -> String {
     match ty {
         DataType::Decimal { precision, scale } => format!("DEC({precision},{scale})"),
         DataType::Timestamp => "TS".to_owned(),
+        DataType::TimestampNs => "TS_NS".to_owned(),
         DataType::TimestampTz => "TSTZ".to_owned(),
         ty => ty.to_string(),
     }

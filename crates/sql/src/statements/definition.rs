@@ -515,6 +515,15 @@ fn can_cast(from: DataType, to: DataType) -> bool {
         || from == DataType::Varchar
         || to == DataType::Varchar
         || (from.is_numeric() || from == DataType::Boolean) && (to.is_numeric() || to == DataType::Boolean)
-        || matches!(from, DataType::Date | DataType::Timestamp | DataType::TimestampTz)
-            && matches!(to, DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Time)
+        || matches!(
+            from,
+            DataType::Date | DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz
+        ) && matches!(
+            to,
+            DataType::Date
+                | DataType::Time
+                | DataType::Timestamp
+                | DataType::TimestampNs
+                | DataType::TimestampTz
+        )
 }

@@ -13,7 +13,7 @@ use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{DataType, Field, Result, Schema};
 
 /// Data types that need no precision or scale, by their numbers.
-const TYPES: [DataType; 21] = [
+const TYPES: [DataType; 22] = [
     DataType::Null,
     DataType::Boolean,
     DataType::Int8,
@@ -35,6 +35,7 @@ const TYPES: [DataType; 21] = [
     DataType::Interval,
     DataType::Uuid,
     DataType::Json,
+    DataType::TimestampNs,
 ];
 /// The number of the type DECIMAL, which is followed by precision and scale.
 const DECIMAL: u8 = 255;

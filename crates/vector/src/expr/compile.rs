@@ -632,7 +632,7 @@ fn truncated_range(part: DatePart, (low, high): Range) -> Option<Range> {
 fn may_be_infinite(ty: DataType, range: Option<Range>) -> bool {
     let infinity = match ty {
         DataType::Date => i128::from(INFINITE_DATE),
-        DataType::Timestamp | DataType::TimestampTz => i128::from(INFINITE_TIMESTAMP),
+        DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz => i128::from(INFINITE_TIMESTAMP),
         _ => return false,
     };
     range.is_none_or(|(low, high)| low <= -infinity || high >= infinity)

@@ -81,7 +81,11 @@ fn write_literal(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt
         (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
         (
             Value::Integer(_),
-            DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz,
+            DataType::Date
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampNs
+            | DataType::TimestampTz,
         )
         | (Value::Interval(_) | Value::Bytes(_), _)
         | (_, DataType::Uuid) => write!(f, "{ty} '{}'", value.display(ty)),

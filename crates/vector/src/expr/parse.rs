@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use super::interval_text::{parse_interval, parse_qualified};
 use super::json_text::check_json;
-pub use super::moment_text::{parse_date, parse_moment, parse_time, parse_timestamp};
+pub use super::moment_text::{parse_date, parse_moment, parse_nanos, parse_time, parse_timestamp};
 
 /// The value that `text` stands for in type `ty`.
 ///
@@ -56,6 +56,10 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
         DataType::Time => parse_time(bytes).map(|micros| Value::Integer(micros.into())),
         // A clock's time, whatever the zone.
         DataType::Timestamp => parse_moment(bytes).map(|moment| Value::Integer(moment.micros.into())),
+        DataType::TimestampNs => match parse_nanos(bytes) {
+            None if parse_moment(bytes).is_some() => return Err(out_of_range(text, ty)),
+            nanos => nanos.map(|nanos| Value::Integer(nanos.into())),
+        },
         DataType::TimestampTz => parse_timestamp(bytes).map(|(micros, _)| Value::Integer(micros.into())),
         DataType::Interval => parse_interval(text).map(Value::Interval),
         DataType::Uuid => parse_uuid(bytes).map(|uuid| Value::Integer(uuid as i128)),

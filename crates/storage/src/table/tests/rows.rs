@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 type Rows = Vec<Vec<Value>>;
 
-const TYPES: [DataType; 23] = [
+const TYPES: [DataType; 24] = [
     DataType::Null,
     DataType::Boolean,
     DataType::Int8,
@@ -32,6 +32,7 @@ const TYPES: [DataType; 23] = [
     DataType::Date,
     DataType::Time,
     DataType::Timestamp,
+    DataType::TimestampNs,
     DataType::TimestampTz,
     DataType::Interval,
     DataType::Uuid,

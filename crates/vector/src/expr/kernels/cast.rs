@@ -4,13 +4,13 @@
 //! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition
 //! of all casts: text is read by [`parse_value`] and written as values print; decimals round half away from
 //! zero, floats to integers half to even; dates are midnights; timestamps with and without time zone exchange
-//! in UTC.
+//! in UTC, and nanoseconds are truncated to microseconds.
 
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
 use crate::buffer::Native;
 use crate::error::sqlstate;
-use crate::expr::calendar::{day_of, is_finite, midnight};
+use crate::expr::calendar::{day_of, is_finite, micros_of, midnight, nanos_of};
 use crate::expr::parse::{parse_date, parse_i64, parse_leniently, parse_value};
 use crate::statement::Growth;
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
@@ -286,7 +286,7 @@ fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut 
 /// # Errors
 /// Input, if it has no counterpart; not supported, if the types have none.
 pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    use DataType::{Blob, Boolean, Date, Json, Time, Timestamp, TimestampTz, Varchar};
+    use DataType::{Blob, Boolean, Date, Json, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
     let day = i128::from(MICROS_PER_DAY);
     if value.is_null() || (from == to && !to.is_decimal()) {
         return Ok(value.clone());
@@ -316,6 +316,15 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             Value::Integer(v.rem_euclid(day))
         }
         (Value::Integer(v), Timestamp | TimestampTz, Timestamp | TimestampTz) => Value::Integer(*v),
+        (Value::Integer(v), Timestamp | TimestampTz, TimestampNs) => {
+            let nanos = i64::try_from(*v).ok().and_then(nanos_of);
+            in_range(nanos.map(i128::from), value, from, to)?
+        }
+        (_, Date, TimestampNs) => return convert(&convert(value, Date, Timestamp)?, Timestamp, to),
+        (Value::Integer(v), TimestampNs, Timestamp | TimestampTz) => {
+            Value::Integer(micros_of(*v as i64).into())
+        }
+        (_, TimestampNs, Date | Time) => return convert(&convert(value, from, Timestamp)?, Timestamp, to),
         (Value::Integer(v), Time, DataType::Interval) => {
             Value::Interval(Interval { months: 0, days: 0, micros: *v as i64 })
         }
