@@ -4,13 +4,14 @@
 //! such values is accepted, whatever its width, unit or encoding; types that cannot be converted without loss
 //! of meaning are refused.
 //!
-//! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`, JSON
-//! is text; their fields carry the canonical extension names `arrow.uuid` and `arrow.json`, too.
+//! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`,
+//! JSON is text; their fields carry the canonical extension names `arrow.uuid` and `arrow.json`, too. An ENUM
+//! is a dictionary of its labels, and text when it comes back.
 
 use arrow_schema::{
     DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit,
 };
-use entasis_vector::{DataType, Error, Field, Result, Schema};
+use entasis_vector::{DataType, Error, Field, PhysicalType, Result, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -42,6 +43,13 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
         DataType::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
         DataType::Uuid => ArrowType::FixedSizeBinary(16),
+        DataType::Enum(_) => {
+            let codes = match ty.physical() {
+                PhysicalType::U8 => ArrowType::UInt8,
+                _ => ArrowType::UInt16,
+            };
+            ArrowType::Dictionary(Box::new(codes), Box::new(ArrowType::Utf8))
+        }
         DataType::List(element) => ArrowType::List(Arc::new(field_of("item", *element, true))),
         DataType::Struct(fields) => {
             ArrowType::Struct(fields.iter().map(|field| field_of(field.name, field.ty, true)).collect())
@@ -65,8 +73,8 @@ const EXTENSION: &str = "ARROW:extension:name";
 /// The extension of texts that are JSON.
 const JSON: &str = "arrow.json";
 
-/// The SQL type for the values of an Arrow field, which may say more than its type: texts are JSON, if it says
-/// so.
+/// The SQL type for the values of an Arrow field, which may say more than its type: texts are JSON, if it
+/// says so.
 ///
 /// # Errors
 /// Those of [`from_arrow_type`].

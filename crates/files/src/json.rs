@@ -1,8 +1,8 @@
 //! Values as JSON, for `COPY … TO` and the shell.
 //!
 //! Numbers and booleans are such, lists are arrays, structs objects, NULL is `null`, JSON is itself, and
-//! everything else is a string. Numbers keep all their digits, which readers that only have doubles may round. JSON has no
-//! notation for NaN and the infinities; they are strings.
+//! everything else is a string. Numbers keep all their digits, which readers that only have doubles may
+//! round. JSON has no notation for NaN and the infinities; they are strings.
 
 use super::csv::text::{Parts, Take, Text};
 use super::strings::{LONG, reserve_value, string};

@@ -307,6 +307,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             DataType::Decimal { .. } => {
                 DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
             }
+            DataType::Enum(_) => text(py, value, ty),
             DataType::Uuid => {
                 let named = PyDict::new(py);
                 named.set_item("int", *v as u128)?;

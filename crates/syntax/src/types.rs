@@ -3,7 +3,7 @@
 use super::dialect::EntasisDialect;
 use entasis_vector::expr::DatePart;
 use entasis_vector::{DataType, Error, Result};
-use sqlparser::ast::{self, ArrayElemTypeDef, ExactNumberInfo, TimezoneInfo};
+use sqlparser::ast::{self, ArrayElemTypeDef, EnumMember, ExactNumberInfo, TimezoneInfo};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
@@ -12,11 +12,19 @@ use sqlparser::tokenizer::Token;
 /// # Errors
 /// Input, if there is no such type; not supported, for those that are not implemented.
 pub fn parse_type(name: &str) -> Result<DataType> {
+    sql_type(&written_type(name)?)
+}
+
+/// The tree of a text such as `DECIMAL(12, 2)`.
+///
+/// # Errors
+/// Input, if it is none.
+pub fn written_type(name: &str) -> Result<ast::DataType> {
     let unknown = || Error::input(format!("there is no type '{name}'"));
     let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
     let ty = parser.parse_data_type().map_err(|_| unknown())?;
     match parser.peek_token().token {
-        Token::EOF => sql_type(&ty),
+        Token::EOF => Ok(ty),
         _ => Err(unknown()),
     }
 }
@@ -102,6 +110,16 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             }
             DataType::structure(named)
         }
+        Sql::Enum(members, None) => {
+            let label = |member: &EnumMember| match member {
+                EnumMember::Name(label) => Ok(label.clone()),
+                EnumMember::NamedValue(label, _) => {
+                    Err(Error::not_supported(format!("a number for the label '{label}' of an ENUM")))
+                }
+            };
+            let labels = members.iter().map(label).collect::<Result<Vec<String>>>()?;
+            DataType::enumeration(labels.iter().map(String::as_str))?
+        }
         Sql::Array(_) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
             return Err(
                 Error::not_supported(format!("the type {ty}")).with_hint("T[] and STRUCT(name T, …) are")
@@ -138,8 +156,8 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     })
 }
 
-/// The unit to which a cast to this type rounds a TIMESTAMP: `TIMESTAMP_S` and `TIMESTAMP_MS` are names of that
-/// type. `None` for all other types.
+/// The unit to which a cast to this type rounds a TIMESTAMP: `TIMESTAMP_S` and `TIMESTAMP_MS` are names of
+/// that type. `None` for all other types.
 pub fn rounds_to(ty: &ast::DataType) -> Option<DatePart> {
     let ast::DataType::Custom(name, _) = ty else { return None };
     match name.to_string().to_ascii_uppercase().as_str() {

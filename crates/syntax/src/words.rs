@@ -86,8 +86,8 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// `TIMESTAMP_S '…'` becomes `'…'::TIMESTAMP_S`: the parser does not know these types, and would take the type
-/// for a column and the text for its alias.
+/// `TIMESTAMP_S '…'` becomes `'…'::TIMESTAMP_S`: the parser does not know these types, and would take the
+/// type for a column and the text for its alias.
 fn typed_literals(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     const UNKNOWN: [&str; 4] = ["TIMESTAMP_US", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"];
     const MISSING: [&str; 2] = ["TIMESTAMPTZ_NS", "TIME_NS"];

@@ -195,7 +195,7 @@ impl Kind {
             _ if ty.is_integer() => Kind::Integer,
             _ if ty.is_float() || ty.is_decimal() => Kind::Real,
             DataType::Boolean => Kind::Boolean,
-            DataType::Varchar | DataType::Json => Kind::Text,
+            DataType::Varchar | DataType::Json | DataType::Enum(_) => Kind::Text,
             DataType::Date
             | DataType::Time
             | DataType::Timestamp

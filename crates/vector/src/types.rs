@@ -5,6 +5,8 @@
 //! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators consult
 //! the *column*, not the type.
 
+use crate::Result;
+use crate::labels::Labels;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,6 +65,8 @@ pub enum DataType {
     Interval,
     /// `UUID`: 128 bits.
     Uuid,
+    /// `ENUM('a', 'b', …)`, which [`DataType::enumeration`] makes: a value is the position of its label.
+    Enum(&'static Labels),
     /// `T[]`: a list of values of one type, which [`DataType::list`] makes. A value is bytes, see
     /// [`crate::value::nested`].
     List(&'static DataType),
@@ -154,8 +158,8 @@ impl PhysicalType {
 }
 
 impl DataType {
-    /// Every type once but the nested ones, with three decimals: of few digits, of as many as 64 bits hold,
-    /// and of the most.
+    /// Every type once but ENUMs and the nested ones, with three decimals: of few digits, of as many as 64
+    /// bits hold, and of the most.
     pub const ALL: [DataType; 25] = [
         DataType::Null,
         DataType::Boolean,
@@ -211,6 +215,13 @@ impl DataType {
             }
             DataType::Varchar | DataType::Json | DataType::Blob | DataType::List(_) | DataType::Struct(_) => {
                 PhysicalType::Str
+            }
+            DataType::Enum(labels) => {
+                if labels.len() <= 1 << 8 {
+                    PhysicalType::U8
+                } else {
+                    PhysicalType::U16
+                }
             }
             DataType::Interval => PhysicalType::Interval,
             DataType::Uuid => PhysicalType::I128,
@@ -271,7 +282,7 @@ impl DataType {
     }
 
     /// The smallest and largest unscaled integer that this type admits, for the types that are integers
-    /// inside (integers, decimals, dates, times, timestamps, booleans); `None` for the others.
+    /// inside (integers, decimals, dates, times, timestamps, booleans, ENUMs); `None` for the others.
     pub const fn integer_range(self) -> Option<(i128, i128)> {
         Some(match self {
             DataType::Boolean => (0, 1),
@@ -291,6 +302,7 @@ impl DataType {
                 let bound = pow10(precision);
                 (1 - bound, bound - 1)
             }
+            DataType::Enum(labels) => (0, labels.len() as i128 - 1),
             _ => return None,
         })
     }
@@ -311,6 +323,14 @@ impl DataType {
             element
         });
         DataType::List(element)
+    }
+
+    /// The type of values that are one of these labels, in their order.
+    ///
+    /// # Errors
+    /// Input, if there are none or more than [`crate::labels::MOST`] of them, or one twice.
+    pub fn enumeration<'a>(labels: impl IntoIterator<Item = &'a str>) -> Result<DataType> {
+        Labels::of(labels).map(DataType::Enum)
     }
 
     /// The type of structs with these fields, in order.
@@ -378,6 +398,10 @@ impl fmt::Display for DataType {
             DataType::TimestampTz => "TIMESTAMP WITH TIME ZONE",
             DataType::Interval => "INTERVAL",
             DataType::Uuid => "UUID",
+            DataType::Enum(labels) => {
+                let labels = labels.iter().map(|label| format!("'{}'", label.replace('\'', "''")));
+                return write!(f, "ENUM({})", labels.collect::<Vec<_>>().join(", "));
+            }
             DataType::List(element) => return write!(f, "{element}[]"),
             DataType::Struct(fields) => {
                 let fields: Vec<String> =

@@ -18,7 +18,8 @@ pub enum Value {
     /// BOOLEAN.
     Boolean(bool),
     /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds, or
-    /// nanoseconds); the bits of a UUID (as the unsigned number, reinterpreted).
+    /// nanoseconds); the position of the label of an ENUM; the bits of a UUID (as the unsigned number,
+    /// reinterpreted).
     Integer(i128),
     /// REAL and DOUBLE.
     Float(f64),
@@ -180,6 +181,7 @@ impl fmt::Display for DisplayValue<'_> {
                 }
                 DataType::Uuid => write_uuid(f, *v as u128),
                 DataType::Boolean => write!(f, "{}", *v != 0),
+                DataType::Enum(labels) => f.write_str(labels.get(*v).unwrap_or("damaged")),
                 _ => write!(f, "{v}"),
             },
             Value::Float(v) => match self.ty {

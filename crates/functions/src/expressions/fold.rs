@@ -122,7 +122,9 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             let bits = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
             Some(Value::Integer(bits as i128))
         }
-        DataType::List(_) | DataType::Struct(_) | DataType::Json => parse_value(text, to).ok(),
+        DataType::List(_) | DataType::Struct(_) | DataType::Enum(_) | DataType::Json => {
+            parse_value(text, to).ok()
+        }
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(bytes.into())),
         _ => None,
     }

@@ -9,7 +9,8 @@
 //! | an exact number and a decimal | the more digits before and after the point |
 //! | a float and an integer | the float; a float and a decimal: DOUBLE |
 //! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order; of DATE, TIMESTAMP and TIMESTAMP_NS likewise |
-//! | JSON and a column of texts | VARCHAR |
+//! | JSON or an ENUM, and a column of texts | VARCHAR |
+//! | two ENUMs | VARCHAR, but for an order |
 //! | lists, structs | by elements; the fields of both, by name |
 //! | a column of texts and another type | see [`Meeting`] |
 //! | a written number | the settled number type if it holds it, else as its own type |
@@ -84,7 +85,9 @@ pub fn common(given: impl IntoIterator<Item = Given>, meeting: Meeting) -> Optio
         match (seen.known, meeting) {
             _ if seen.has_blob => return None,
             (None, _) if numbers.is_none() => return Some(DataType::Varchar),
-            (Some(DataType::Json), _) if !seen.clash && numbers.is_none() => return Some(DataType::Varchar),
+            (Some(DataType::Json | DataType::Enum(_)), _) if !seen.clash && numbers.is_none() => {
+                return Some(DataType::Varchar);
+            }
             (_, Meeting::Union) => return Some(DataType::Varchar),
             (_, Meeting::Strict) => return None,
             (_, Meeting::Equality) => {}
@@ -172,7 +175,8 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
     Some(match (a, b) {
         _ if a == b => a,
         (T::Null, other) | (other, T::Null) => other,
-        (T::Varchar, T::Json) | (T::Json, T::Varchar) => T::Varchar,
+        (T::Varchar, T::Json | T::Enum(_)) | (T::Json | T::Enum(_), T::Varchar) => T::Varchar,
+        (T::Enum(_), T::Enum(_)) if meeting != Meeting::Strict => T::Varchar,
         (T::Varchar, other) | (other, T::Varchar) => match meeting {
             Meeting::Union if !matches!(other, T::Blob) => T::Varchar,
             Meeting::Equality if other != T::Blob => other,

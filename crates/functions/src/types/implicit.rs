@@ -13,7 +13,7 @@
 //! | DATE | TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ |
 //! | TIMESTAMP | TIMESTAMP_NS, TIMESTAMPTZ |
 //! | TIMESTAMP_NS | TIMESTAMP, where a function or an operator has no other form |
-//! | JSON | VARCHAR |
+//! | JSON, an ENUM | VARCHAR |
 //! | a list, a struct | one whose elements, or fields of the same names, are so |
 //!
 //! Nothing else becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
@@ -92,7 +92,7 @@ fn known(from: DataType, to: DataType) -> Option<u32> {
         (T::TimestampNs, T::Timestamp) => return Some(TRUNCATED_NANOS),
         (T::Date, T::Timestamp | T::TimestampNs | T::TimestampTz)
         | (T::Timestamp, T::TimestampNs | T::TimestampTz)
-        | (T::Json, T::Varchar) => true,
+        | (T::Json | T::Enum(_), T::Varchar) => true,
         (T::List(from), T::List(to)) => return known(*from, *to),
         (T::Struct(from), T::Struct(to)) if from.len() == to.len() => {
             let mut most = 0;
@@ -120,6 +120,7 @@ pub fn assignment(from: Given, to: DataType) -> bool {
             (settled, to),
             (T::Timestamp | T::TimestampNs | T::TimestampTz, T::Date | T::Time | T::Timestamp)
                 | (T::TimestampTz, T::TimestampNs)
+                | (T::Enum(_), T::Enum(_))
                 | (T::TimestampNs, T::TimestampTz)
                 | (T::Boolean | T::Uuid, T::Varchar)
         )

@@ -510,7 +510,10 @@ fn can_cast(from: DataType, to: DataType) -> bool {
         return can_cast(*from, *to);
     }
     from == to
-        || matches!((from, to), (DataType::Struct(_), DataType::Struct(_)))
+        || matches!(
+            (from, to),
+            (DataType::Struct(_), DataType::Struct(_)) | (DataType::Enum(_), DataType::Enum(_))
+        )
         || from == DataType::Null
         || from == DataType::Varchar
         || to == DataType::Varchar

@@ -181,6 +181,7 @@ fn usual(ty: DataType) -> String {
         DataType::TimestampTz => "TIMESTAMPTZ '2024-03-10 12:00:00+00'".into(),
         DataType::Interval => "INTERVAL '1 day'".into(),
         DataType::Uuid => "'00000000-0000-0000-0000-00000000000a'::UUID".into(),
+        DataType::Enum(_) => format!("NULL::{ty}"),
         DataType::List(element) => format!("[{}]", usual(*element)),
         DataType::Struct(_) => format!("NULL::{ty}"),
         _ => format!("2::{ty}"),
@@ -261,7 +262,7 @@ fn extremes(ty: DataType) -> Vec<String> {
             );
             all
         }
-        DataType::Struct(_) => Vec::new(),
+        DataType::Enum(_) | DataType::Struct(_) => Vec::new(),
         DataType::Decimal { .. }
         | DataType::Int8
         | DataType::Int16

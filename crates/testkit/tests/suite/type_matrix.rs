@@ -67,6 +67,8 @@ const TYPES: &[(&str, &[&str])] = &[
             "'ffffffff-ffff-ffff-ffff-ffffffffffff'",
         ],
     ),
+    ("ENUM('z', 'a longer label', '', 'a')", &["'z'", "'a longer label'", "''", "'a'"]),
+    ("ENUM('b', 'a')[]", &["[]", "['b']", "['b', 'b']", "['a']", "[NULL]"]),
     ("INTEGER[]", &["[]", "[-1]", "[1]", "[1, 2]", "[2]", "[NULL]"]),
     (
         "VARCHAR[]",

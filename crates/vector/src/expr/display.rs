@@ -79,6 +79,9 @@ fn write_literal(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt
         (Value::Null, _) => f.write_str("NULL"),
         (Value::Text(text), DataType::Json) => write!(f, "JSON '{}'", text.replace('\'', "''")),
         (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
+        (Value::Integer(_), DataType::Enum(_)) => {
+            write!(f, "'{}'", value.display(ty).to_string().replace('\'', "''"))
+        }
         (
             Value::Integer(_),
             DataType::Date

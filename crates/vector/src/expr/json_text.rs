@@ -1,7 +1,7 @@
 //! Whether a text is JSON: one value as RFC 8259 defines it, with white space around it.
 //!
-//! One pass over the bytes, without recursion: a stack says which objects and lists are open. Nothing is built;
-//! a JSON value is its text.
+//! One pass over the bytes, without recursion: a stack says which objects and lists are open. Nothing is
+//! built; a JSON value is its text.
 
 use crate::{Error, Result};
 

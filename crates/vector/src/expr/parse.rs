@@ -42,6 +42,7 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
         DataType::Varchar => return Ok(Value::Text(Arc::from(text))),
         DataType::Json => return check_json(text).map(|()| Value::Text(Arc::from(text))),
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(Arc::from(bytes))),
+        DataType::Enum(labels) => labels.position(text).map(|position| Value::Integer(position.into())),
         DataType::Null => None,
         DataType::Boolean => parse_boolean(bytes).map(Value::Boolean),
         DataType::Float32 => parse_float(bytes).map(|v| Value::Float(f64::from(v as f32))),
@@ -76,7 +77,8 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
         },
     };
     value.ok_or_else(|| {
-        Error::input(format!("cannot cast '{}' to {ty}", shorten(text))).with_sqlstate(sqlstate::INVALID_TEXT)
+        Error::input(format!("cannot cast '{}' to {}", shorten(text), shorten(&ty.to_string())))
+            .with_sqlstate(sqlstate::INVALID_TEXT)
     })
 }
 

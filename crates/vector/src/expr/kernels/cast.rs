@@ -342,6 +342,9 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
         (Value::Float(v), ..) if to.is_decimal() => {
             in_range(whole((v * pow10(scale(to)) as f64).round()), value, from, to)?
         }
+        (Value::Integer(v), DataType::Enum(own), DataType::Enum(_)) => {
+            return parse_value(own.get(*v).unwrap_or_default(), to);
+        }
         (Value::Bytes(_), Blob, Blob) => value.clone(),
         (Value::Bytes(_), DataType::List(_), DataType::List(_))
         | (Value::Bytes(_), DataType::Struct(_), DataType::Struct(_)) => {
