@@ -9,15 +9,18 @@ use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeBinaryArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, NullArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
+use entasis_vector::labels::Labels;
 use entasis_vector::vector::uuid_from_ordered;
 use entasis_vector::{
     Chunk, DataType, Encoding, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector,
@@ -73,6 +76,7 @@ pub fn vector_to_array(
         DataType::Date => rows_of.primitive::<Date32Type>(),
         DataType::Time => rows_of.primitive::<Time64MicrosecondType>(),
         DataType::Timestamp => rows_of.primitive::<TimestampMicrosecondType>(),
+        DataType::TimestampNs => rows_of.primitive::<TimestampNanosecondType>(),
         DataType::TimestampTz => {
             let array = rows_of.primitive_array::<TimestampMicrosecondType>();
             Arc::new(array.with_timezone(crate::types::UTC))
@@ -86,7 +90,7 @@ pub fn vector_to_array(
             let array = PrimitiveArray::<Decimal128Type>::new(values.into(), rows_of.nulls());
             Arc::new(array.with_precision_and_scale(precision, scale as i8).map_err(arrow_error)?)
         }
-        DataType::Varchar => {
+        DataType::Varchar | DataType::Json => {
             let mut builder = StringBuilder::with_capacity(rows, rows_of.string_bytes()?);
             rows_of.strings(|view| match view {
                 Some(view) => builder.append_value(view.as_str()),
@@ -124,6 +128,11 @@ pub fn vector_to_array(
             let bytes = Buffer::from_vec(values.into_flattened());
             Arc::new(FixedSizeBinaryArray::try_new(16, bytes, rows_of.nulls()).map_err(arrow_error)?)
         }
+        DataType::Enum(labels) => match vector.physical() {
+            PhysicalType::U8 => rows_of.dictionary::<UInt8Type>(labels)?,
+            PhysicalType::U16 => rows_of.dictionary::<UInt16Type>(labels)?,
+            other => return Err(Error::internal(format!("an ENUM held as {other:?}"))),
+        },
         DataType::List(_) | DataType::Struct(_) => {
             let mut views: Vec<Option<StringView>> = Vec::with_capacity(rows);
             rows_of.strings(|view| views.push(view.copied()));
@@ -198,6 +207,16 @@ impl Rows<'_> {
         A::Native: Native,
     {
         Arc::new(self.primitive_array::<A>())
+    }
+
+    /// The codes of an ENUM, with its labels.
+    fn dictionary<A: ArrowDictionaryKeyType>(&self, labels: &Labels) -> Result<ArrayRef>
+    where
+        A::Native: Native,
+    {
+        let labels = Arc::new(StringArray::from_iter_values(labels.iter()));
+        let array = DictionaryArray::<A>::try_new(self.primitive_array(), labels).map_err(arrow_error)?;
+        Ok(Arc::new(array))
     }
 
     /// Which rows are NULL; `None` if none is.

@@ -17,13 +17,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type,
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
-    Time64MicrosecondType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, GenericByteViewArray, downcast_dictionary_array};
 use arrow_buffer::ArrowNativeType;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_data::ByteView;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
+use entasis_vector::expr::json_text::check_json;
 use entasis_vector::simd::widest;
 use entasis_vector::string::INLINE_BYTES;
 use entasis_vector::types::pow10;
@@ -192,6 +194,9 @@ fn import_directly(
         | (DataType::TimestampTz, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => {
             copy::<TimestampMicrosecondType>(array, offset, rows, out);
         }
+        (DataType::TimestampNs, ArrowType::Timestamp(TimeUnit::Nanosecond, None)) => {
+            copy::<TimestampNanosecondType>(array, offset, rows, out);
+        }
         (DataType::Decimal { precision, scale }, ArrowType::Decimal128(_, from)) if *from == scale as i8 => {
             copy_decimals::<Decimal128Type>(array, offset, rows, precision, scale, out)?;
         }
@@ -211,6 +216,14 @@ fn import_directly(
                 let bytes = array.value(offset + i).try_into().expect("sixteen bytes");
                 *value = uuid_to_ordered(i128::from_be_bytes(bytes));
             }
+        }
+        (DataType::Json, _) => {
+            if !import_directly(array, offset, rows, DataType::Varchar, out)? {
+                return Ok(false);
+            }
+            let views = out.values::<StringView>();
+            let mut valid = (0..rows).filter(|&row| array.is_valid(offset + row));
+            valid.try_for_each(|row| check_json(views[row].as_str()))?;
         }
         (DataType::Varchar, ArrowType::Utf8) => {
             let array = array.as_string::<i32>();

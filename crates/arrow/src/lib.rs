@@ -15,7 +15,7 @@ pub mod types;
 
 pub use export::{chunk_to_batch, values_to_array, vector_of, vector_to_array};
 pub use import::{Importer, array_to_vector};
-pub use types::{from_arrow_type, schema_from_arrow, schema_to_arrow, to_arrow_type};
+pub use types::{from_arrow_field, from_arrow_type, schema_from_arrow, schema_to_arrow, to_arrow_type};
 
 use entasis_vector::{Error, ErrorKind};
 

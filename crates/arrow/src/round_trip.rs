@@ -24,6 +24,7 @@ fn samples(ty: DataType) -> Vec<Value> {
             .iter()
             .map(|&t| Value::Text(t.into()))
             .collect(),
+        DataType::Json => ["{\"a\": [1, null]}", " 1 "].map(|t| Value::Text(t.into())).into(),
         DataType::Blob => {
             vec![Value::Bytes(Arc::from(&b"\x00\xff"[..])), Value::Bytes(Arc::from(&[7u8; 40][..]))]
         }

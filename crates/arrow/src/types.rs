@@ -4,13 +4,14 @@
 //! such values is accepted, whatever its width, unit or encoding; types that cannot be converted without loss
 //! of meaning are refused.
 //!
-//! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`;
-//! fields carry the canonical extension name `arrow.uuid`, too.
+//! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`,
+//! JSON is text; their fields carry the canonical extension names `arrow.uuid` and `arrow.json`, too. An ENUM
+//! is a dictionary of its labels, and text when it comes back.
 
 use arrow_schema::{
     DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit,
 };
-use entasis_vector::{DataType, Error, Field, Result, Schema};
+use entasis_vector::{DataType, Error, Field, PhysicalType, Result, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -33,14 +34,22 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
         DataType::Float32 => ArrowType::Float32,
         DataType::Float64 => ArrowType::Float64,
         DataType::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
-        DataType::Varchar => ArrowType::Utf8,
+        DataType::Varchar | DataType::Json => ArrowType::Utf8,
         DataType::Blob => ArrowType::Binary,
         DataType::Date => ArrowType::Date32,
         DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
         DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::TimestampNs => ArrowType::Timestamp(TimeUnit::Nanosecond, None),
         DataType::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
         DataType::Uuid => ArrowType::FixedSizeBinary(16),
+        DataType::Enum(_) => {
+            let codes = match ty.physical() {
+                PhysicalType::U8 => ArrowType::UInt8,
+                _ => ArrowType::UInt16,
+            };
+            ArrowType::Dictionary(Box::new(codes), Box::new(ArrowType::Utf8))
+        }
         DataType::List(element) => ArrowType::List(Arc::new(field_of("item", *element, true))),
         DataType::Struct(fields) => {
             ArrowType::Struct(fields.iter().map(|field| field_of(field.name, field.ty, true)).collect())
@@ -51,11 +60,31 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
 /// The Arrow field of a column, an element or a field.
 fn field_of(name: &str, ty: DataType, nullable: bool) -> ArrowField {
     let arrow = ArrowField::new(name, to_arrow_type(ty), nullable);
-    match ty {
-        DataType::Uuid => arrow
-            .with_metadata(HashMap::from([("ARROW:extension:name".to_string(), "arrow.uuid".to_string())])),
-        _ => arrow,
-    }
+    let extension = match ty {
+        DataType::Uuid => "arrow.uuid",
+        DataType::Json => JSON,
+        _ => return arrow,
+    };
+    arrow.with_metadata(HashMap::from([(EXTENSION.to_owned(), extension.to_owned())]))
+}
+
+/// Where the metadata of a field says what its values mean.
+const EXTENSION: &str = "ARROW:extension:name";
+/// The extension of texts that are JSON.
+const JSON: &str = "arrow.json";
+
+/// The SQL type for the values of an Arrow field, which may say more than its type: texts are JSON, if it
+/// says so.
+///
+/// # Errors
+/// Those of [`from_arrow_type`].
+pub fn from_arrow_field(field: &ArrowField) -> Result<DataType> {
+    Ok(match from_arrow_type(field.data_type())? {
+        DataType::Varchar if field.metadata().get(EXTENSION).is_some_and(|name| name == JSON) => {
+            DataType::Json
+        }
+        ty => ty,
+    })
 }
 
 /// The SQL type for the values of an Arrow type.
@@ -88,6 +117,7 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
         | ArrowType::FixedSizeBinary(_) => DataType::Blob,
         ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
         ArrowType::Time32(_) | ArrowType::Time64(_) => DataType::Time,
+        ArrowType::Timestamp(TimeUnit::Nanosecond, None) => DataType::TimestampNs,
         ArrowType::Timestamp(_, None) => DataType::Timestamp,
         ArrowType::Timestamp(_, Some(_)) => DataType::TimestampTz,
         ArrowType::Interval(_) | ArrowType::Duration(_) => DataType::Interval,
@@ -97,10 +127,9 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
         | ArrowType::LargeList(element)
         | ArrowType::FixedSizeList(element, _)
         | ArrowType::ListView(element)
-        | ArrowType::LargeListView(element) => DataType::list(from_arrow_type(element.data_type())?),
+        | ArrowType::LargeListView(element) => DataType::list(from_arrow_field(element)?),
         ArrowType::Struct(fields) => {
-            let of =
-                |field: &Arc<ArrowField>| Ok((field.name().clone(), from_arrow_type(field.data_type())?));
+            let of = |field: &Arc<ArrowField>| Ok((field.name().clone(), from_arrow_field(field)?));
             let fields = fields.iter().map(of).collect::<Result<Vec<(String, DataType)>>>()?;
             DataType::structure(fields.iter().map(|(name, ty)| (name.as_str(), *ty)))
         }
@@ -136,7 +165,7 @@ pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema> {
         .fields()
         .iter()
         .map(|field| {
-            let ty = from_arrow_type(field.data_type())
+            let ty = from_arrow_field(field)
                 .map_err(|e| Error::not_supported(format!("{} (column {})", e.message(), field.name())))?;
             Ok(Field { name: Arc::from(field.name().as_str()), ty, nullable: field.is_nullable() })
         })
@@ -152,7 +181,7 @@ mod tests {
         let widest = DataType::Decimal { precision: 38, scale: 38 };
         let types = || DataType::ALL.into_iter().chain([widest]);
         for ty in types() {
-            assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);
+            assert_eq!(from_arrow_field(&field_of("a", ty, true)).unwrap(), ty);
         }
         let schema: Schema = types().map(|ty| Field::new(ty.to_string(), ty)).collect();
         assert_eq!(schema_from_arrow(&schema_to_arrow(&schema)).unwrap(), schema);
@@ -170,7 +199,11 @@ mod tests {
     #[test]
     fn nested_types_come_back_and_maps_are_refused_with_the_column() {
         let texts = DataType::list(DataType::Varchar);
-        let ty = DataType::list(DataType::structure([("a", texts), ("b", DataType::Uuid)]));
+        let ty = DataType::list(DataType::structure([
+            ("a", texts),
+            ("b", DataType::Uuid),
+            ("c", DataType::list(DataType::Json)),
+        ]));
         assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);
         let pair = ArrowType::Struct(
             vec![

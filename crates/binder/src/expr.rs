@@ -8,9 +8,9 @@ use crate::rowvalue;
 use entasis_functions::expressions::fold;
 use entasis_functions::types::{Given, Meeting};
 use entasis_syntax::clauses;
-use entasis_syntax::types::sql_type;
-use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{DataType, Error, Result, Value, statement};
+use entasis_syntax::types::{rounds_to, sql_type};
+use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
+use entasis_vector::{DataType, Error, Interval, Result, Value, statement};
 use sqlparser::ast::{
     self, AccessExpr, BinaryOperator, CastKind, DateTimeField, Ident, Subscript, TrimWhereField,
     UnaryOperator,
@@ -103,10 +103,10 @@ impl<'a, 'q> Binder<'a, 'q> {
                 clauses::expression(ast)?;
                 let lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
                 let input = self.expr(expr)?;
-                self.cast(input, sql_type(data_type)?, lenient)
+                self.cast(input, data_type, lenient)
             }
             Sql::TypedString(typed) => match text_of(&typed.value.value) {
-                Some(text) => self.cast(Bound::text(text), sql_type(&typed.data_type)?, false),
+                Some(text) => self.cast(Bound::text(text), &typed.data_type, false),
                 None => Err(Error::not_supported(format!("the literal {typed}"))),
             },
             Sql::Interval(interval) => self.interval(interval),
@@ -399,8 +399,12 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     /// `CAST(input AS ty)`
-    pub(crate) fn cast(&mut self, input: Bound, ty: DataType, lenient: bool) -> Result<Bound> {
-        Ok(Bound::known(fold::cast_expr(input.expr, ty, lenient)))
+    pub(crate) fn cast(&mut self, input: Bound, ty: &ast::DataType, lenient: bool) -> Result<Bound> {
+        let cast = Bound::known(fold::cast_expr(input.expr, sql_type(ty)?, lenient));
+        Ok(match rounds_to(ty) {
+            None => cast,
+            Some(unit) => rounded(cast, unit),
+        })
     }
 
     /// Names, fields and elements: `t.l[1].x`, `l[2:3]`, `s['x']`.
@@ -493,6 +497,16 @@ pub(crate) fn into_value(expr: Expr) -> Value {
         Expr::Literal { value, .. } => value,
         _ => Value::Null,
     }
+}
+
+/// A TIMESTAMP rounded to a unit of less than a minute, halves up: half a unit more, truncated.
+fn rounded(moment: Bound, unit: DatePart) -> Bound {
+    let micros = if unit == DatePart::Second { 500_000 } else { 500 };
+    let half = Interval { months: 0, days: 0, micros };
+    let half = Expr::literal(Value::Interval(half), DataType::Interval);
+    let ty = DataType::Timestamp;
+    let more = fold::arithmetic(ArithmeticOp::Add, moment.into(ty).expr, half, ty);
+    Bound::known(Expr::Function { function: Function::Truncate(unit), args: vec![more], ty })
 }
 
 /// `input IN (values)`, with the comparison made before a cast of the input if all values allow that.

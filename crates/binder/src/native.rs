@@ -304,8 +304,9 @@ impl<'a, 'q> Binder<'a, 'q> {
 
 /// The type as which an argument is a date, a time or an interval; `None` if it is none of these.
 fn moment(arg: &Bound) -> Option<DataType> {
-    use DataType::{Date, Interval, Time, Timestamp, TimestampTz};
+    use DataType::{Date, Interval, Time, Timestamp, TimestampNs, TimestampTz};
     match arg.given {
+        Given::Known(TimestampNs) => Some(Timestamp),
         Given::Known(ty @ (Date | Time | Timestamp | TimestampTz | Interval)) => Some(ty),
         Given::Known(_) => None,
         given => nearest(given, &[Timestamp]),

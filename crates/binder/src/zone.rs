@@ -1,7 +1,7 @@
 //! The session's time zone in bound expressions.
 //!
 //! The binder and the kernels treat a TIMESTAMPTZ as UTC. Here every expression whose result depends on the
-//! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP,
+//! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP[_NS],
 //! DATE, TIME or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings of its
 //! days; additions of INTERVALs; and frames by value that count days or months. In UTC only text is affected,
 //! as it may name a zone. Functions of the catalog get the zone when they are called
@@ -67,7 +67,7 @@ pub fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
 }
 
 fn one(expr: Expr, zone: TimeZone) -> Expr {
-    use DataType::{Date, Interval, Time, Timestamp, TimestampTz, Varchar};
+    use DataType::{Date, Interval, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
     match expr {
         Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
             read(zone, *input, lenient)
@@ -84,8 +84,11 @@ fn one(expr: Expr, zone: TimeZone) -> Expr {
         Expr::Cast { input, ty, lenient } => match (input.ty(), ty) {
             (TimestampTz, Varchar) => write(zone, *input),
             (TimestampTz, Timestamp) => local(zone, *input),
-            (TimestampTz, Date | Time) => Expr::Cast { input: Box::new(local(zone, *input)), ty, lenient },
+            (TimestampTz, Date | Time | TimestampNs) => {
+                Expr::Cast { input: Box::new(local(zone, *input)), ty, lenient }
+            }
             (Timestamp, TimestampTz) => instant(zone, *input),
+            (TimestampNs, TimestampTz) => instant(zone, Expr::Cast { input, ty: Timestamp, lenient }),
             (Date, TimestampTz) => instant(zone, midnight(*input)),
             _ => Expr::Cast { input, ty, lenient },
         },

@@ -22,7 +22,7 @@ use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_functions::Argument;
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, TableSnapshot};
-use entasis_vector::{Error, Field, Result, Value, name};
+use entasis_vector::{DataType, Error, Field, Result, Value, name};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -344,6 +344,17 @@ impl entasis_sql::Catalog for Names<'_> {
         let refused = database.is_read_only.then(|| home::read_only(&database));
         let refused = refused.or_else(|| database.shared.refuse_change(&sequence.name).err());
         Some(Arc::new(TakenBy { sequence, refused, numbers: self.session.numbers.clone() }))
+    }
+
+    fn named_type(&self, name: &str) -> Option<DataType> {
+        match self.entry(name)? {
+            Entry::Type(named) => Some(named.ty),
+            _ => None,
+        }
+    }
+
+    fn has_types(&self) -> bool {
+        self.names.has_types()
     }
 
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {

@@ -1,8 +1,8 @@
 //! Values as JSON, for `COPY … TO` and the shell.
 //!
-//! Numbers and booleans are such, lists are arrays, structs objects, NULL is `null`, and everything else is a
-//! string. Numbers keep all their digits, which readers that only have doubles may round. JSON has no
-//! notation for NaN and the infinities; they are strings.
+//! Numbers and booleans are such, lists are arrays, structs objects, NULL is `null`, JSON is itself, and
+//! everything else is a string. Numbers keep all their digits, which readers that only have doubles may
+//! round. JSON has no notation for NaN and the infinities; they are strings.
 
 use super::csv::text::{Parts, Take, Text};
 use super::strings::{LONG, reserve_value, string};
@@ -34,6 +34,10 @@ fn write_value(out: &mut impl Write, value: &Value, ty: DataType, zone: TimeZone
             write_text(out, &text)
         }
         (Value::Text(text), DataType::Varchar) => write_text(out, text),
+        // As it is, but on one line: white space is a space outside of strings, which have no line ends.
+        (Value::Text(text), DataType::Json) => {
+            text.split(['\n', '\r']).try_for_each(|line| out.write_str(line))
+        }
         (Value::Bytes(bytes), DataType::List(element)) => {
             out.write_char('[')?;
             for (i, value) in

@@ -14,6 +14,7 @@
 use crate::errors::{DataError, InterfaceError, raised};
 use entasis::{Argument, Arguments};
 use entasis_vector::error::sqlstate;
+use entasis_vector::expr::calendar::micros_of;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::nested;
 use entasis_vector::value::{civil_from_days, days_from_civil};
@@ -306,6 +307,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             DataType::Decimal { .. } => {
                 DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
             }
+            DataType::Enum(_) => text(py, value, ty),
             DataType::Uuid => {
                 let named = PyDict::new(py);
                 named.set_item("int", *v as u128)?;
@@ -322,6 +324,8 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
                 PyTime::new(py, hour, minute, second, micros, None)?.into_any()
             }
             DataType::Timestamp => instant(py, value, ty, *v as i64, None)?,
+            // Python's moments have microseconds.
+            DataType::TimestampNs => instant(py, value, ty, micros_of(*v as i64), None)?,
             DataType::TimestampTz => {
                 let utc = PyTzInfo::utc(py)?;
                 instant(py, value, ty, *v as i64, Some(&utc))?

@@ -57,7 +57,8 @@ mod write;
 mod tests;
 
 pub use catalog::{
-    Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies, is_temporary,
+    Catalog, CatalogVersion, Entry, IfExists, NameChange, NamedType, TableEntry, View, dependencies,
+    is_temporary,
 };
 pub use definition::{
     CURVE_COLUMNS, Compression, CounterOptions, Curve, Definition, Layout, NEVER, ObjectId, Sequence,

@@ -145,7 +145,7 @@ impl<'a> StatementParser<'a> {
             if matches!(keyword(3), Keyword::TEMP | Keyword::TEMPORARY | Keyword::UNIQUE) { 4 } else { 3 };
         keyword(1) == Keyword::OR
             && keyword(2) == Keyword::REPLACE
-            && matches!(keyword(what), Keyword::SEQUENCE | Keyword::INDEX | Keyword::SCHEMA)
+            && matches!(keyword(what), Keyword::SEQUENCE | Keyword::TYPE | Keyword::INDEX | Keyword::SCHEMA)
     }
 
     fn explain(&mut self) -> Result<Ast> {

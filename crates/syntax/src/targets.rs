@@ -101,6 +101,7 @@ impl Ast {
             Statement::CreateTable(create) => new(&create.name, create.temporary, create.or_replace),
             Statement::CreateView(create) => new(&create.name, create.temporary, false),
             Statement::CreateSequence { name, temporary, .. } => new(name, *temporary, false),
+            Statement::CreateType { name, .. } => new(name, false, false),
             Statement::CreateIndex(index) => one(What::Object, &index.table_name),
             Statement::CreateSchema { schema_name: SchemaName::Simple(name), .. } => one(What::Schema, name),
             Statement::Drop { object_type: ObjectType::Schema, names, .. } => {
@@ -177,6 +178,8 @@ mod tests {
             ("CREATE TEMP TABLE t (a INTEGER)", "New temp.t"),
             ("CREATE OR REPLACE VIEW b.v AS SELECT 1", "New b.v"),
             ("CREATE SEQUENCE s", "New s"),
+            ("CREATE TYPE s AS ENUM ('a')", "New s"),
+            ("DROP TYPE s", "Object s"),
             ("CREATE OR REPLACE INDEX i ON b.t (a)", "Object b.t"),
             ("CREATE SCHEMA b.s", "Schema b.s"),
             ("DROP SCHEMA b.s, b.u CASCADE", "Schema b.s, Schema b.u"),

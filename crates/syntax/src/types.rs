@@ -1,8 +1,9 @@
 //! The names of types: our types for SQL's names, and which types are not supported.
 
 use super::dialect::EntasisDialect;
+use entasis_vector::expr::DatePart;
 use entasis_vector::{DataType, Error, Result};
-use sqlparser::ast::{self, ArrayElemTypeDef, ExactNumberInfo, TimezoneInfo};
+use sqlparser::ast::{self, ArrayElemTypeDef, EnumMember, ExactNumberInfo, TimezoneInfo};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
@@ -11,11 +12,19 @@ use sqlparser::tokenizer::Token;
 /// # Errors
 /// Input, if there is no such type; not supported, for those that are not implemented.
 pub fn parse_type(name: &str) -> Result<DataType> {
+    sql_type(&written_type(name)?)
+}
+
+/// The tree of a text such as `DECIMAL(12, 2)`.
+///
+/// # Errors
+/// Input, if it is none.
+pub fn written_type(name: &str) -> Result<ast::DataType> {
     let unknown = || Error::input(format!("there is no type '{name}'"));
     let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
     let ty = parser.parse_data_type().map_err(|_| unknown())?;
     match parser.peek_token().token {
-        Token::EOF => sql_type(&ty),
+        Token::EOF => Ok(ty),
         _ => Err(unknown()),
     }
 }
@@ -101,6 +110,16 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             }
             DataType::structure(named)
         }
+        Sql::Enum(members, None) => {
+            let label = |member: &EnumMember| match member {
+                EnumMember::Name(label) => Ok(label.clone()),
+                EnumMember::NamedValue(label, _) => {
+                    Err(Error::not_supported(format!("a number for the label '{label}' of an ENUM")))
+                }
+            };
+            let labels = members.iter().map(label).collect::<Result<Vec<String>>>()?;
+            DataType::enumeration(labels.iter().map(String::as_str))?
+        }
         Sql::Array(_) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
             return Err(
                 Error::not_supported(format!("the type {ty}")).with_hint("T[] and STRUCT(name T, …) are")
@@ -116,10 +135,16 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "TIMESTAMPTZ" => DataType::TimestampTz,
             "TIMESTAMP_US" => DataType::Timestamp,
             "TIMETZ" => return Err(Error::not_supported("TIMETZ").with_hint(INSTEAD_OF_TIMETZ)),
-            name @ ("TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" | "TIMESTAMPTZ_NS" | "TIME_NS") => {
+            // What a cast to these rounds to: `rounds_to`.
+            "TIMESTAMP_S" | "TIMESTAMP_MS" => DataType::Timestamp,
+            "TIMESTAMP_NS" => DataType::TimestampNs,
+            name @ ("TIMESTAMPTZ_NS" | "TIME_NS") => {
                 return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
             }
-            "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
+            "JSON" => DataType::Json,
+            "JSONB" => {
+                return Err(Error::not_supported("JSONB").with_hint("JSON keeps the text as it is written"));
+            }
             "GUID" => DataType::Uuid,
             "BPCHAR" => DataType::Varchar,
             name if name.starts_with("MAP(") => {
@@ -131,8 +156,19 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     })
 }
 
+/// The unit to which a cast to this type rounds a TIMESTAMP: `TIMESTAMP_S` and `TIMESTAMP_MS` are names of
+/// that type. `None` for all other types.
+pub fn rounds_to(ty: &ast::DataType) -> Option<DatePart> {
+    let ast::DataType::Custom(name, _) = ty else { return None };
+    match name.to_string().to_ascii_uppercase().as_str() {
+        "TIMESTAMP_S" => Some(DatePart::Second),
+        "TIMESTAMP_MS" => Some(DatePart::Millisecond),
+        _ => None,
+    }
+}
+
 /// The hint for seconds of another precision.
-pub const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and a BIGINT holds nanoseconds";
+pub const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and TIMESTAMP_NS has nanoseconds";
 
 /// The hint for a time of day with an offset.
 const INSTEAD_OF_TIMETZ: &str = "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";

@@ -86,25 +86,27 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// `TIMESTAMP_US '…'` becomes `TIMESTAMP '…'`; for similar types that are not supported, the parser would
-/// take the type for a column and the text for its alias.
-fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
-    const MISSING: [&str; 5] = ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "TIME_NS"];
-    for at in 1..tokens.len() {
-        let (before, literal) = tokens.split_at_mut(at);
-        let (Some(ty), Token::SingleQuotedString(_)) = (before.last_mut(), &literal[0].token) else {
+/// `TIMESTAMP_S '…'` becomes `'…'::TIMESTAMP_S`: the parser does not know these types, and would take the
+/// type for a column and the text for its alias.
+fn typed_literals(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    const UNKNOWN: [&str; 4] = ["TIMESTAMP_US", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"];
+    const MISSING: [&str; 2] = ["TIMESTAMPTZ_NS", "TIME_NS"];
+    for at in (1..tokens.len()).rev() {
+        let (Token::Word(word), Token::SingleQuotedString(_)) = (&tokens[at - 1].token, &tokens[at].token)
+        else {
             continue;
         };
-        let Token::Word(word) = &ty.token else { continue };
         let name = word.value.to_ascii_uppercase();
         if word.quote_style.is_some() {
             continue;
         }
-        if name == "TIMESTAMP_US" {
-            ty.token = Token::make_keyword("TIMESTAMP");
+        let span = tokens[at - 1].span;
+        if UNKNOWN.contains(&name.as_str()) {
+            tokens.swap(at - 1, at);
+            tokens.insert(at, TokenWithSpan { token: Token::DoubleColon, span });
         } else if MISSING.contains(&name.as_str()) {
             let error = Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS);
-            return Err(error.with_position(position(ty.span.start)));
+            return Err(error.with_position(position(span.start)));
         }
     }
     Ok(())

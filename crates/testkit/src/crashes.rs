@@ -249,6 +249,7 @@ fn state(database: &Database) -> String {
                 }
             }
             Entry::View(view) => _ = writeln!(text, "  {}", view.sql),
+            Entry::Type(named) => _ = writeln!(text, "  {}", named.ty),
             Entry::Sequence(_) | Entry::Schema(_) => {}
         }
     }

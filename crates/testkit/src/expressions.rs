@@ -261,6 +261,9 @@ impl Expressions {
                 ];
                 text(self.random.pick::<&str>(&of))
             }
+            DataType::Json => {
+                text(self.random.pick::<&str>(&["1", "\"a\"", "null", "{\"a\": [1, 2]}", "[]"]))
+            }
             DataType::Blob => Value::Bytes(Arc::from(*self.random.pick(&[
                 &b""[..],
                 b"a",
@@ -272,13 +275,16 @@ impl Expressions {
             DataType::Timestamp | DataType::TimestampTz => {
                 Value::Integer((self.random.between(-100_000, 2_000_000_000) * 1_000_000 + 250_000).into())
             }
+            DataType::TimestampNs => Value::Integer(
+                (self.random.between(-100_000, 2_000_000_000) * 1_000_000_000 + 250_000_001).into(),
+            ),
             DataType::Interval => Value::Interval(Interval {
                 months: self.random.between(-14, 14) as i32,
                 days: self.random.between(-40, 40) as i32,
                 micros: self.random.between(-90_000, 90_000) * 1_000_000,
             }),
             DataType::Uuid => Value::Integer(self.random.between(0, 3).into()),
-            DataType::List(_) | DataType::Struct(_) => Value::Null,
+            DataType::Enum(_) | DataType::List(_) | DataType::Struct(_) => Value::Null,
         }
     }
 
@@ -290,7 +296,12 @@ impl Expressions {
                 Value::Integer(*self.random.pick(&[-62_135_596_800_000_000, 253_402_300_799_999_999, -1, 0]))
             }
             DataType::Uuid => Value::Integer(*self.random.pick(&[-1, i128::MIN, i128::MAX])),
-            DataType::Boolean | DataType::Interval | DataType::Varchar | DataType::Blob | DataType::Null => {
+            DataType::Boolean
+            | DataType::Interval
+            | DataType::Varchar
+            | DataType::Json
+            | DataType::Blob
+            | DataType::Null => {
                 let tame = std::mem::replace(&mut self.tame, true);
                 let value = self.value(ty);
                 self.tame = tame;

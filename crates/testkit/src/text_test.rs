@@ -195,10 +195,11 @@ impl Kind {
             _ if ty.is_integer() => Kind::Integer,
             _ if ty.is_float() || ty.is_decimal() => Kind::Real,
             DataType::Boolean => Kind::Boolean,
-            DataType::Varchar => Kind::Text,
+            DataType::Varchar | DataType::Json | DataType::Enum(_) => Kind::Text,
             DataType::Date
             | DataType::Time
             | DataType::Timestamp
+            | DataType::TimestampNs
             | DataType::TimestampTz
             | DataType::Interval => Kind::Time,
             _ => Kind::Any,

@@ -16,6 +16,7 @@ pub mod chunk;
 pub mod error;
 pub mod expr;
 pub mod hash;
+pub mod labels;
 pub mod meter;
 pub mod name;
 mod pages;

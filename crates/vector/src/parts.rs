@@ -113,7 +113,7 @@ fn string(bytes: &[u8], ty: DataType, maker: &mut StringMaker, heap: &mut String
             _ => Err(nested::flaw()),
         };
     }
-    if ty == DataType::Varchar && std::str::from_utf8(content).is_err() {
+    if ty.is_text() && std::str::from_utf8(content).is_err() {
         return Err(nested::flaw());
     }
     push(content, maker, heap)

@@ -5,6 +5,8 @@
 //! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators consult
 //! the *column*, not the type.
 
+use crate::Result;
+use crate::labels::Labels;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +47,8 @@ pub enum DataType {
     },
     /// `VARCHAR`: UTF-8 text, compared by bytes.
     Varchar,
+    /// `JSON`: a VARCHAR that is JSON, kept as it was written. Compared as a text.
+    Json,
     /// `BLOB`: bytes.
     Blob,
     /// `DATE`: days since 1970-01-01, or infinity.
@@ -53,12 +57,16 @@ pub enum DataType {
     Time,
     /// `TIMESTAMP` (without time zone): microseconds since 1970-01-01 00:00:00, or infinity.
     Timestamp,
+    /// `TIMESTAMP_NS` (without time zone): nanoseconds since 1970-01-01 00:00:00, or infinity.
+    TimestampNs,
     /// `TIMESTAMPTZ`: microseconds since 1970-01-01 00:00:00 UTC, an instant, or infinity.
     TimestampTz,
     /// `INTERVAL`: months, days and microseconds, stored separately.
     Interval,
     /// `UUID`: 128 bits.
     Uuid,
+    /// `ENUM('a', 'b', …)`, which [`DataType::enumeration`] makes: a value is the position of its label.
+    Enum(&'static Labels),
     /// `T[]`: a list of values of one type, which [`DataType::list`] makes. A value is bytes, see
     /// [`crate::value::nested`].
     List(&'static DataType),
@@ -106,7 +114,7 @@ pub enum PhysicalType {
     F32,
     /// IEEE 754 double.
     F64,
-    /// [`crate::StringView`], 16 bytes. `VARCHAR`, `BLOB` and nested types.
+    /// [`crate::StringView`], 16 bytes. `VARCHAR`, `JSON`, `BLOB` and nested types.
     Str,
     /// [`Interval`], 16 bytes.
     Interval,
@@ -150,9 +158,9 @@ impl PhysicalType {
 }
 
 impl DataType {
-    /// Every type once but the nested ones, with three decimals: of few digits, of as many as 64 bits hold,
-    /// and of the most.
-    pub const ALL: [DataType; 23] = [
+    /// Every type once but ENUMs and the nested ones, with three decimals: of few digits, of as many as 64
+    /// bits hold, and of the most.
+    pub const ALL: [DataType; 25] = [
         DataType::Null,
         DataType::Boolean,
         DataType::Int8,
@@ -169,10 +177,12 @@ impl DataType {
         DataType::Decimal { precision: 18, scale: 2 },
         DataType::Decimal { precision: 38, scale: 10 },
         DataType::Varchar,
+        DataType::Json,
         DataType::Blob,
         DataType::Date,
         DataType::Time,
         DataType::Timestamp,
+        DataType::TimestampNs,
         DataType::TimestampTz,
         DataType::Interval,
         DataType::Uuid,
@@ -185,9 +195,11 @@ impl DataType {
             DataType::Int8 => PhysicalType::I8,
             DataType::Int16 => PhysicalType::I16,
             DataType::Int32 | DataType::Date => PhysicalType::I32,
-            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
-                PhysicalType::I64
-            }
+            DataType::Int64
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampNs
+            | DataType::TimestampTz => PhysicalType::I64,
             DataType::UInt8 => PhysicalType::U8,
             DataType::UInt16 => PhysicalType::U16,
             DataType::UInt32 => PhysicalType::U32,
@@ -201,7 +213,16 @@ impl DataType {
                     PhysicalType::I128
                 }
             }
-            DataType::Varchar | DataType::Blob | DataType::List(_) | DataType::Struct(_) => PhysicalType::Str,
+            DataType::Varchar | DataType::Json | DataType::Blob | DataType::List(_) | DataType::Struct(_) => {
+                PhysicalType::Str
+            }
+            DataType::Enum(labels) => {
+                if labels.len() <= 1 << 8 {
+                    PhysicalType::U8
+                } else {
+                    PhysicalType::U16
+                }
+            }
             DataType::Interval => PhysicalType::Interval,
             DataType::Uuid => PhysicalType::I128,
         }
@@ -250,22 +271,29 @@ impl DataType {
         matches!(self, DataType::Decimal { .. })
     }
 
-    /// True for VARCHAR and BLOB.
+    /// True for VARCHAR, JSON and BLOB.
     pub const fn is_string(self) -> bool {
-        matches!(self, DataType::Varchar | DataType::Blob)
+        self.is_text() || matches!(self, DataType::Blob)
+    }
+
+    /// True for VARCHAR and JSON, whose bytes are UTF-8.
+    pub const fn is_text(self) -> bool {
+        matches!(self, DataType::Varchar | DataType::Json)
     }
 
     /// The smallest and largest unscaled integer that this type admits, for the types that are integers
-    /// inside (integers, decimals, dates, times, timestamps, booleans); `None` for the others.
+    /// inside (integers, decimals, dates, times, timestamps, booleans, ENUMs); `None` for the others.
     pub const fn integer_range(self) -> Option<(i128, i128)> {
         Some(match self {
             DataType::Boolean => (0, 1),
             DataType::Int8 => (i8::MIN as i128, i8::MAX as i128),
             DataType::Int16 => (i16::MIN as i128, i16::MAX as i128),
             DataType::Int32 | DataType::Date => (i32::MIN as i128, i32::MAX as i128),
-            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
-                (i64::MIN as i128, i64::MAX as i128)
-            }
+            DataType::Int64
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampNs
+            | DataType::TimestampTz => (i64::MIN as i128, i64::MAX as i128),
             DataType::UInt8 => (0, u8::MAX as i128),
             DataType::UInt16 => (0, u16::MAX as i128),
             DataType::UInt32 => (0, u32::MAX as i128),
@@ -274,6 +302,7 @@ impl DataType {
                 let bound = pow10(precision);
                 (1 - bound, bound - 1)
             }
+            DataType::Enum(labels) => (0, labels.len() as i128 - 1),
             _ => return None,
         })
     }
@@ -294,6 +323,14 @@ impl DataType {
             element
         });
         DataType::List(element)
+    }
+
+    /// The type of values that are one of these labels, in their order.
+    ///
+    /// # Errors
+    /// Input, if there are none or more than [`crate::labels::MOST`] of them, or one twice.
+    pub fn enumeration<'a>(labels: impl IntoIterator<Item = &'a str>) -> Result<DataType> {
+        Labels::of(labels).map(DataType::Enum)
     }
 
     /// The type of structs with these fields, in order.
@@ -352,13 +389,19 @@ impl fmt::Display for DataType {
             DataType::Float64 => "DOUBLE",
             DataType::Decimal { precision, scale } => return write!(f, "DECIMAL({precision},{scale})"),
             DataType::Varchar => "VARCHAR",
+            DataType::Json => "JSON",
             DataType::Blob => "BLOB",
             DataType::Date => "DATE",
             DataType::Time => "TIME",
             DataType::Timestamp => "TIMESTAMP",
+            DataType::TimestampNs => "TIMESTAMP_NS",
             DataType::TimestampTz => "TIMESTAMP WITH TIME ZONE",
             DataType::Interval => "INTERVAL",
             DataType::Uuid => "UUID",
+            DataType::Enum(labels) => {
+                let labels = labels.iter().map(|label| format!("'{}'", label.replace('\'', "''")));
+                return write!(f, "ENUM({})", labels.collect::<Vec<_>>().join(", "));
+            }
             DataType::List(element) => return write!(f, "{element}[]"),
             DataType::Struct(fields) => {
                 let fields: Vec<String> =
@@ -397,7 +440,7 @@ pub struct Interval {
 
 /// The DATE `infinity`; `-infinity` is its opposite.
 pub const INFINITE_DATE: i32 = i32::MAX;
-/// The TIMESTAMP or TIMESTAMPTZ `infinity`; `-infinity` is its opposite.
+/// The TIMESTAMP, TIMESTAMP_NS or TIMESTAMPTZ `infinity`; `-infinity` is its opposite.
 pub const INFINITE_TIMESTAMP: i64 = i64::MAX;
 
 /// Microseconds in a day.

@@ -17,12 +17,13 @@ pub enum Value {
     Null,
     /// BOOLEAN.
     Boolean(bool),
-    /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds); the bits
-    /// of a UUID (as the unsigned number, reinterpreted).
+    /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds, or
+    /// nanoseconds); the position of the label of an ENUM; the bits of a UUID (as the unsigned number,
+    /// reinterpreted).
     Integer(i128),
     /// REAL and DOUBLE.
     Float(f64),
-    /// VARCHAR.
+    /// VARCHAR and JSON.
     Text(Arc<str>),
     /// BLOB; the bytes of a nested value ([`nested`]).
     Bytes(Arc<[u8]>),
@@ -173,12 +174,14 @@ impl fmt::Display for DisplayValue<'_> {
                 DataType::Date => write_date(f, *v as i64),
                 DataType::Time => write_time(f, *v as i64),
                 DataType::Timestamp => write_timestamp(f, *v as i64),
+                DataType::TimestampNs => write_timestamp_ns(f, *v as i64),
                 DataType::TimestampTz => {
                     write_timestamp(f, *v as i64)?;
                     f.write_str(if v.unsigned_abs() < INFINITE_TIMESTAMP as u128 { "+00" } else { "" })
                 }
                 DataType::Uuid => write_uuid(f, *v as u128),
                 DataType::Boolean => write!(f, "{}", *v != 0),
+                DataType::Enum(labels) => f.write_str(labels.get(*v).unwrap_or("damaged")),
                 _ => write!(f, "{v}"),
             },
             Value::Float(v) => match self.ty {
@@ -251,6 +254,19 @@ pub fn write_timestamp(f: &mut impl fmt::Write, micros: i64) -> fmt::Result {
     write_date(f, micros.div_euclid(MICROS_PER_DAY))?;
     f.write_char(' ')?;
     write_time(f, micros.rem_euclid(MICROS_PER_DAY))
+}
+
+/// As [`write_timestamp`], with up to nine digits of fraction.
+pub fn write_timestamp_ns(f: &mut impl fmt::Write, nanos: i64) -> fmt::Result {
+    let rest = nanos.rem_euclid(1000);
+    if rest == 0 || nanos.unsigned_abs() == INFINITE_TIMESTAMP as u64 {
+        let is_finite = nanos.unsigned_abs() < INFINITE_TIMESTAMP as u64;
+        return write_timestamp(f, if is_finite { nanos.div_euclid(1000) } else { nanos });
+    }
+    let micros = nanos.div_euclid(1000);
+    write_timestamp(f, micros.div_euclid(1_000_000) * 1_000_000)?;
+    let fraction = format!("{:09}", nanos.rem_euclid(1_000_000_000));
+    write!(f, ".{}", fraction.trim_end_matches('0'))
 }
 
 fn write_uuid(f: &mut impl fmt::Write, v: u128) -> fmt::Result {
@@ -338,6 +354,18 @@ mod tests {
         assert_eq!(text(Value::Integer(12345), decimal), "123.45");
         assert_eq!(text(Value::Integer(0), DataType::Date), "1970-01-01");
         assert_eq!(text(Value::Integer(-1), DataType::Timestamp), "1969-12-31 23:59:59.999999");
+        for (nanos, expected) in [
+            (0, "1970-01-01 00:00:00"),
+            (-1, "1969-12-31 23:59:59.999999999"),
+            (1_000_000_010, "1970-01-01 00:00:01.00000001"),
+            (1_500_000_000, "1970-01-01 00:00:01.5"),
+            (i64::MIN, "1677-09-21 00:12:43.145224192"),
+            (i64::MAX - 1, "2262-04-11 23:47:16.854775806"),
+            (i64::MAX, "infinity"),
+            (-i64::MAX, "-infinity"),
+        ] {
+            assert_eq!(text(Value::Integer(nanos.into()), DataType::TimestampNs), expected);
+        }
         assert_eq!(text(Value::Integer(1_500_000), DataType::Time), "00:00:01.5");
         assert_eq!(text(Value::Float(1e300), DataType::Float64), "1e300");
         assert_eq!(text(Value::Float(2.0), DataType::Float64), "2.0");

@@ -2,7 +2,7 @@
 
 use entasis_engine::relation::{Definition, Relation};
 use entasis_functions::{Argument, Session};
-use entasis_vector::{Field, Result, Value};
+use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
 
 /// Names that a statement may use. One statement is bound against one consistent state of it.
@@ -39,6 +39,17 @@ pub trait Catalog: Sync {
     fn sequence(&self, name: &str) -> Option<Arc<dyn Sequence>> {
         let _ = name;
         None
+    }
+
+    /// The type of that name.
+    fn named_type(&self, name: &str) -> Option<DataType> {
+        let _ = name;
+        None
+    }
+
+    /// True if any type has a name.
+    fn has_types(&self) -> bool {
+        false
     }
 
     /// The table, temporary or not, that has an index or key of that name: generated names avoid it.

@@ -174,6 +174,7 @@ impl Estimate {
                     DataType::Timestamp | DataType::TimestampTz => {
                         input.range.map(|(low, high)| (high - low) / 8.64e10)
                     }
+                    DataType::TimestampNs => input.range.map(|(low, high)| (high - low) / 8.64e13),
                     _ => None,
                 };
                 let values = match part {
@@ -240,6 +241,7 @@ pub(super) fn cast_range(range: (f64, f64), from: DataType, to: DataType) -> Opt
         _ if ty.is_numeric() => Some(1.0),
         DataType::Date => Some(1.0 / 8.64e10),
         DataType::Timestamp | DataType::TimestampTz => Some(1.0),
+        DataType::TimestampNs => Some(1000.0),
         _ => None,
     };
     if from.is_numeric() != to.is_numeric() {

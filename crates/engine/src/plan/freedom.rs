@@ -186,7 +186,10 @@ fn is_of_moments(expr: &Expr) -> bool {
 }
 
 fn is_moment(ty: DataType) -> bool {
-    matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Time)
+    matches!(
+        ty,
+        DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz
+    )
 }
 
 /// The results that a type has room for: the extremes of dates and timestamps are infinity.
@@ -279,10 +282,15 @@ fn moments(op: ArithmeticOp, left: &Expr, right: &Expr) -> Option<(i128, i128)> 
     let from = known(left)?;
     match (left.ty(), right) {
         (ty, Expr::Literal { value: Value::Interval(interval), .. }) if ty != DataType::Time => {
-            let unit = if ty == DataType::Date { DAY } else { 1 };
+            // Units of the result: of what is added, and of what it is added to.
+            let (micros, unit) = match ty {
+                DataType::Date => (1, DAY),
+                DataType::TimestampNs => (1000, 1),
+                _ => (1, 1),
+            };
             let months = i128::from(interval.months).abs() * 31 * DAY;
             let days = i128::from(interval.days).abs() * DAY;
-            let most = months + days + i128::from(interval.micros).abs();
+            let most = (months + days + i128::from(interval.micros).abs()) * micros;
             Some((from.0 * unit - most, from.1 * unit + most))
         }
         (DataType::Date, by) if by.ty() == DataType::Date || by.ty().is_integer() => {

@@ -56,6 +56,12 @@ impl Script {
             }
         }
 
+        for entry in &lasting {
+            if let Entry::Type(named) = entry {
+                line(&mut schema, &format!("CREATE TYPE {} AS {}", writer.object(&named.name), named.ty));
+            }
+        }
+
         let mut order = Order { names, state: HashMap::new(), tables: Vec::new(), left: HashSet::new() };
         tables().for_each(|table| order.visit(table));
         let Order { tables, left, .. } = order;

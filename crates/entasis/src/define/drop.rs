@@ -21,6 +21,7 @@ pub(super) fn objects(
         ObjectKind::Table => "table",
         ObjectKind::View => "view",
         ObjectKind::Sequence => "sequence",
+        ObjectKind::Type => "type",
         ObjectKind::Schema => "schema",
         ObjectKind::Index => {
             for name in names {

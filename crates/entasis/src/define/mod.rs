@@ -41,7 +41,7 @@ use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::relation::OnCommit;
 use entasis_sql::{Alteration, Statement};
-use entasis_storage::{Entry, IfExists, Sequence, TableEntry, View, is_temporary};
+use entasis_storage::{Entry, IfExists, NamedType, Sequence, TableEntry, View, is_temporary};
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
@@ -102,6 +102,10 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             }
             let sequence = Arc::new(Sequence::new(&name, counting(options)));
             work.names.add(Entry::Sequence(sequence), taken(if_not_exists, or_replace))?;
+            Ok(Rows::empty())
+        }
+        Statement::CreateType { name, ty, or_replace } => {
+            work.names.add(Entry::Type(Arc::new(NamedType { name, ty })), taken(false, or_replace))?;
             Ok(Rows::empty())
         }
         Statement::CreateIndex { table, key, if_not_exists, or_replace } => {

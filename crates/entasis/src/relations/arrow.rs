@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// as in a table that is created from a query.
 fn columns(schema: &arrow_schema::Schema) -> (Schema, Vec<Option<Error>>) {
     let column = |field: &Arc<arrow_schema::Field>| {
-        let (ty, problem) = match entasis_arrow::from_arrow_type(field.data_type()) {
+        let (ty, problem) = match entasis_arrow::from_arrow_field(field) {
             Ok(DataType::Null) => (DataType::Int32, None),
             Ok(ty) => (ty, None),
             Err(error) => {

@@ -212,7 +212,7 @@ fn tables(seen: &Seen) -> Vec<Vec<Value>> {
             Some(row(&table.name, kind, true))
         }
         Entry::View(view) => Some(row(&view.name, "VIEW", false)),
-        Entry::Sequence(_) | Entry::Schema(_) => None,
+        Entry::Sequence(_) | Entry::Type(_) | Entry::Schema(_) => None,
     });
     named
         .chain(
@@ -257,7 +257,7 @@ fn columns(seen: &Seen) -> Vec<Vec<Value>> {
         match entry {
             Entry::Table(table) => add(&table.name, table.table.schema(), Some(&table.definition)),
             Entry::View(view) => add(&view.name, &view.schema, None),
-            Entry::Sequence(_) | Entry::Schema(_) => {}
+            Entry::Sequence(_) | Entry::Type(_) | Entry::Schema(_) => {}
         }
     }
     for (name, relation) in &seen.registered {

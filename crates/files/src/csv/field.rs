@@ -13,6 +13,7 @@ use super::parse::{boolean, date, decimal, float, integer, time, timestamp, time
 use super::record::Span;
 use crate::strings::LONG;
 use entasis_functions::TimeZone;
+use entasis_vector::expr::calendar::nanos_of;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::meter::Meter;
 use entasis_vector::statement;
@@ -49,7 +50,6 @@ impl<'a> Texts<'a> {
 /// # Errors
 /// Interrupted; resource, if there is not enough memory for a long text.
 pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) -> Result<()> {
-    let rows = texts.spans.len();
     let formats = &texts.options.formats;
     match (texts.ty.physical(), texts.ty) {
         (_, DataType::Varchar) => strings(texts, out, bad)?,
@@ -78,6 +78,10 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
                 }
             });
         }
+        (_, DataType::TimestampNs) if formats.timestamp.is_some() => {
+            values::<i64>(texts, out, bad, |text| nanos_of(formats.timestamp.as_ref()?.timestamp(text)?));
+        }
+        (_, DataType::Enum(_)) => generally(texts, out, bad)?,
         (PhysicalType::I8, _) => integers::<i8>(texts, out, bad),
         (PhysicalType::I16, _) => integers::<i16>(texts, out, bad),
         (PhysicalType::U8, _) => integers::<u8>(texts, out, bad),
@@ -99,15 +103,20 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
             b"f" => Some(0),
             text => boolean(text),
         }),
-        _ => {
-            out.begin(rows.max(CHUNK_ROWS));
-            for row in 0..rows {
-                let length = texts.get(row).len();
-                // The text and the value as they are converted, and the value in the vector.
-                let _memory = if length > LONG { statement::reserve(3 * length)? } else { None };
-                general(texts, row, out, bad);
-            }
-        }
+        _ => generally(texts, out, bad)?,
+    }
+    Ok(())
+}
+
+/// Reads each value by the general path.
+fn generally(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) -> Result<()> {
+    let rows = texts.spans.len();
+    out.begin(rows.max(CHUNK_ROWS));
+    for row in 0..rows {
+        let length = texts.get(row).len();
+        // The text and the value as they are converted, and the value in the vector.
+        let _memory = if length > LONG { statement::reserve(3 * length)? } else { None };
+        general(texts, row, out, bad);
     }
     Ok(())
 }
@@ -141,7 +150,9 @@ fn values<T: Native>(
     let only = texts.guessed
         || match texts.ty {
             DataType::Date => formats.date.is_some(),
-            DataType::Timestamp | DataType::TimestampTz => formats.timestamp.is_some(),
+            DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz => {
+                formats.timestamp.is_some()
+            }
             _ => false,
         };
     for row in odd {

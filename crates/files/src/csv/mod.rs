@@ -229,7 +229,7 @@ impl CsvOptions {
     /// Whether a field that is read as `ty` is NULL.
     #[inline]
     fn is_null(&self, span: Span, text: &[u8], ty: DataType) -> bool {
-        let is_text = matches!(ty, DataType::Varchar | DataType::Blob);
+        let is_text = ty.is_string() || matches!(ty, DataType::Enum(_));
         span.is_missing()
             || (!(is_text && span.is_quoted()) && self.nulls.iter().any(|null| null == text))
             || (!is_text && text.trim_ascii().is_empty())

@@ -10,6 +10,7 @@ use crate::delimiter::Delimiter;
 use crate::option_values::{byte_option, delimiter_option, flag_option, text_option};
 use crate::strings::{LONG, reserve_value};
 use entasis_functions::Argument;
+use entasis_vector::expr::calendar::micros_of;
 use entasis_vector::types::INFINITE_TIMESTAMP;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector, statement};
 use std::fmt::{self, Write};
@@ -191,6 +192,9 @@ impl WriteOptions {
             (DataType::Timestamp | DataType::TimestampTz, TimeFormats { timestamp: Some(format), .. }) => {
                 format.write_timestamp(number, &mut text)
             }
+            (DataType::TimestampNs, TimeFormats { timestamp: Some(format), .. }) => {
+                format.write_timestamp(micros_of(number), &mut text)
+            }
             _ => false,
         };
         written.then_some(text)
@@ -331,7 +335,7 @@ impl<'a> Column<'a> {
             (DataType::TimestampTz, PhysicalType::I64) if formats.timestamp.is_none() => {
                 Cells::TimestampTz(values.values())
             }
-            (DataType::Varchar, PhysicalType::Str) => Cells::Text(values.values()),
+            (DataType::Varchar | DataType::Json, PhysicalType::Str) => Cells::Text(values.values()),
             _ => Cells::Other(vector, ty, values),
         };
         Column { vector, positions, codes: vector.dictionary().map(|_| vector.codes()), cells }

@@ -77,7 +77,7 @@ impl Inner {
     ) -> Option<&'a ColumnChunkMetaData> {
         let place = file.column(column)?;
         let field = file.metadata.schema().field(place);
-        let own = entasis_arrow::from_arrow_type(field.data_type()).ok()?;
+        let own = entasis_arrow::from_arrow_field(field).ok()?;
         let schema = file.metadata.parquet_schema();
         let mut leaves = (0..schema.num_columns()).filter(|&leaf| schema.get_column_root_idx(leaf) == place);
         match (leaves.next(), leaves.next()) {

@@ -249,7 +249,7 @@ impl Inner {
         };
         let field = file.metadata.schema().field(place);
         // What the file knows of the leaves of a nested column says nothing of its values.
-        if ty.is_nested() || !entasis_arrow::from_arrow_type(field.data_type()).is_ok_and(|own| own == ty) {
+        if ty.is_nested() || !entasis_arrow::from_arrow_field(field).is_ok_and(|own| own == ty) {
             return bounds;
         }
         let statistics = guarded(

@@ -123,7 +123,7 @@ impl Inner {
         let ty = self.schema[column].ty;
         // Bounds are those of the type in the file.
         let field = file.metadata.schema().field(place);
-        if ty.is_nested() || !entasis_arrow::from_arrow_type(field.data_type()).is_ok_and(|own| own == ty) {
+        if ty.is_nested() || !entasis_arrow::from_arrow_field(field).is_ok_and(|own| own == ty) {
             return None;
         }
         let read = || {

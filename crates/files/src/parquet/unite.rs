@@ -9,7 +9,7 @@
 
 use crate::columns::{Origin, joined, place_of};
 use arrow_schema::SchemaRef;
-use entasis_arrow::from_arrow_type;
+use entasis_arrow::from_arrow_field;
 use entasis_vector::{DataType, Error, Field, Schema, Value};
 use std::path::Path;
 
@@ -68,7 +68,7 @@ fn unite_column(
             continue;
         };
         origins.push(Origin::Column(column));
-        let ty = match from_arrow_type(schema.field(column).data_type()) {
+        let ty = match from_arrow_field(schema.field(column)) {
             Ok(ty) => ty,
             Err(e) => {
                 problem = problem.or(Some(e.with_context(format!("'{shown}', column \"{name}\""))));

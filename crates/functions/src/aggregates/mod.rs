@@ -225,7 +225,7 @@ impl Kind {
             }
             (Kind::Entropy, &[ty]) => Ok((vec![ty], T::Float64)),
             (Kind::Mean, &[ty]) => match ty {
-                T::Date | T::Timestamp => Ok((vec![T::Timestamp], T::Timestamp)),
+                T::Date | T::Timestamp | T::TimestampNs => Ok((vec![T::Timestamp], T::Timestamp)),
                 T::TimestampTz | T::Time | T::Interval => Ok((vec![ty], ty)),
                 _ => Err(no_such_call()),
             },
@@ -258,7 +258,7 @@ fn between(ty: DataType) -> Option<(DataType, DataType)> {
         T::Decimal { .. } => (ty, ty),
         ty if ty.is_integer() && digits(ty) < 16 => (ty, T::Float64),
         ty if ty.is_numeric() || ty == T::Null => (T::Float64, T::Float64),
-        T::Date | T::Timestamp => (T::Timestamp, T::Timestamp),
+        T::Date | T::Timestamp | T::TimestampNs => (T::Timestamp, T::Timestamp),
         T::TimestampTz | T::Time | T::Interval => (ty, ty),
         _ => return None,
     })

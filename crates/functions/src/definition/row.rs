@@ -225,7 +225,7 @@ impl<'a> Row<'a> {
     /// Interrupted; resource, if there is not enough memory.
     pub fn show(&self, i: usize, out: &mut Writer<'_>) -> Result<()> {
         match self.ty(i) {
-            DataType::Varchar => return out.copy(self.bytes(i)),
+            ty if ty.is_text() => return out.copy(self.bytes(i)),
             ty if self.zone.is_utc() || !ty.contains(DataType::TimestampTz) => {
                 written(match self.args[i].values {
                     Values::Str(_) => nested::write(out, self.bytes(i), ty),

@@ -4,7 +4,7 @@
 //! Nothing is folded for which the engine might behave differently: a conversion that rounds, overflows or
 //! fails stays in the plan, so that its error is raised only for rows that reach it.
 
-use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
+use entasis_vector::expr::calendar::{add_interval, midnight, nanos_of, negate_interval};
 use entasis_vector::expr::moment_text::parse_timestamp;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr, evaluate_constant, parse_value};
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
@@ -82,6 +82,9 @@ fn cast_integer(value: i128, from: DataType, to: DataType) -> Option<Value> {
                 .then(|| Value::Float(value as f64 / pow10(scale) as f64))
         }
         // Conversions of a TIMESTAMPTZ depend on the session's time zone, which is applied later.
+        (DataType::Timestamp, DataType::TimestampNs) => {
+            in_range(nanos_of(i64::try_from(value).ok()?)?.into(), to)
+        }
         (DataType::Date, DataType::Timestamp) => in_range(value.checked_mul(MICROS_PER_DAY.into())?, to),
         (DataType::Timestamp, DataType::Date) if value % i128::from(MICROS_PER_DAY) == 0 => {
             in_range(value / i128::from(MICROS_PER_DAY), to)
@@ -109,15 +112,19 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             (micros, true) => Some(Value::Integer(micros.into())),
             (_, false) => None,
         },
-        DataType::Date | DataType::Time | DataType::Timestamp | DataType::Interval => {
-            parse_value(text, to).ok()
-        }
+        DataType::Date
+        | DataType::Time
+        | DataType::Timestamp
+        | DataType::TimestampNs
+        | DataType::Interval => parse_value(text, to).ok(),
         DataType::Uuid => {
             let digits: String = trimmed.chars().filter(|c| *c != '-').collect();
             let bits = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
             Some(Value::Integer(bits as i128))
         }
-        DataType::List(_) | DataType::Struct(_) => parse_value(text, to).ok(),
+        DataType::List(_) | DataType::Struct(_) | DataType::Enum(_) | DataType::Json => {
+            parse_value(text, to).ok()
+        }
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(bytes.into())),
         _ => None,
     }

@@ -28,7 +28,7 @@ impl TimeZone {
     }
 
     fn converted(self, value: &Value, from: DataType, to: DataType, lenient: bool) -> Result<Value> {
-        use DataType::{Date, List, Struct, Time, Timestamp, TimestampTz, Varchar};
+        use DataType::{Date, List, Struct, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
         let local = |instant: &i128| {
             let local = self.local(*instant as i64);
             local.map(|local| Value::Integer(local.into())).ok_or_else(|| out_of_range(from))
@@ -41,6 +41,12 @@ impl TimeZone {
             (Value::Integer(v), Timestamp, TimestampTz) => {
                 let instant = self.instant(*v as i64);
                 instant.map(|instant| Value::Integer(instant.into())).ok_or_else(|| out_of_range(to))
+            }
+            (_, TimestampTz, TimestampNs) => {
+                convert(&self.converted(value, from, Timestamp, lenient)?, Timestamp, to)
+            }
+            (_, TimestampNs, TimestampTz) => {
+                self.converted(&convert(value, from, Timestamp)?, Timestamp, to, lenient)
             }
             (_, Date, TimestampTz) => {
                 self.converted(&convert(value, Date, Timestamp)?, Timestamp, to, lenient)

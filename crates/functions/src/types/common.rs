@@ -8,7 +8,9 @@
 //! | integers | the narrowest that holds both; BIGINT and UBIGINT: DECIMAL(20,0) |
 //! | an exact number and a decimal | the more digits before and after the point |
 //! | a float and an integer | the float; a float and a decimal: DOUBLE |
-//! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order |
+//! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order; of DATE, TIMESTAMP and TIMESTAMP_NS likewise |
+//! | JSON or an ENUM, and a column of texts | VARCHAR |
+//! | two ENUMs | VARCHAR, but for an order |
 //! | lists, structs | by elements; the fields of both, by name |
 //! | a column of texts and another type | see [`Meeting`] |
 //! | a written number | the settled number type if it holds it, else as its own type |
@@ -83,6 +85,9 @@ pub fn common(given: impl IntoIterator<Item = Given>, meeting: Meeting) -> Optio
         match (seen.known, meeting) {
             _ if seen.has_blob => return None,
             (None, _) if numbers.is_none() => return Some(DataType::Varchar),
+            (Some(DataType::Json | DataType::Enum(_)), _) if !seen.clash && numbers.is_none() => {
+                return Some(DataType::Varchar);
+            }
             (_, Meeting::Union) => return Some(DataType::Varchar),
             (_, Meeting::Strict) => return None,
             (_, Meeting::Equality) => {}
@@ -170,6 +175,8 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
     Some(match (a, b) {
         _ if a == b => a,
         (T::Null, other) | (other, T::Null) => other,
+        (T::Varchar, T::Json | T::Enum(_)) | (T::Json | T::Enum(_), T::Varchar) => T::Varchar,
+        (T::Enum(_), T::Enum(_)) if meeting != Meeting::Strict => T::Varchar,
         (T::Varchar, other) | (other, T::Varchar) => match meeting {
             Meeting::Union if !matches!(other, T::Blob) => T::Varchar,
             Meeting::Equality if other != T::Blob => other,
@@ -183,6 +190,7 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
         (a, b) if a.is_integer() && b.is_integer() => narrowest(a, b)?,
         (a, b) if a.is_numeric() && b.is_numeric() => Digits::of_type(a)?.common(Digits::of_type(b)?).ty(),
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
+        (T::Date | T::Timestamp, T::TimestampNs) | (T::TimestampNs, T::Date | T::Timestamp) => T::TimestampNs,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         (T::List(a), T::List(b)) => T::list(of_two(*a, *b, meeting)?),
         (T::Struct(a), T::Struct(b)) => {

@@ -10,11 +10,13 @@
 //! | UTINYINT … UBIGINT | wider integers with and without a sign, decimals with enough digits, REAL, DOUBLE |
 //! | a decimal | wider decimals, DOUBLE |
 //! | REAL | DOUBLE |
-//! | DATE | TIMESTAMP, TIMESTAMPTZ |
-//! | TIMESTAMP | TIMESTAMPTZ |
+//! | DATE | TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ |
+//! | TIMESTAMP | TIMESTAMP_NS, TIMESTAMPTZ |
+//! | TIMESTAMP_NS | TIMESTAMP, where a function or an operator has no other form |
+//! | JSON, an ENUM | VARCHAR |
 //! | a list, a struct | one whose elements, or fields of the same names, are so |
 //!
-//! Nothing becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
+//! Nothing else becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
 //! UPDATE, DEFAULT) also casts numbers with a check of their range, and texts to anything.
 
 use super::Given;
@@ -30,6 +32,9 @@ const ADOPTED_TEXT: u32 = 20;
 /// By how much a written integer is cheaper than a column as an integer type that holds it.
 const ADOPTED_INTEGER: u32 = 90;
 
+/// The cost of nanoseconds as microseconds: more than that of all casts that lose nothing.
+const TRUNCATED_NANOS: u32 = 130;
+
 /// The cost of a cast to a type: the smaller, the more it is preferred.
 fn target(to: DataType) -> u32 {
     use DataType as T;
@@ -40,6 +45,7 @@ fn target(to: DataType) -> u32 {
         T::Decimal { .. } => 105,
         T::Timestamp => 120,
         T::TimestampTz => 123,
+        T::TimestampNs => 125,
         T::Varchar => 149,
         T::List(_) | T::Struct(_) => 160,
         _ => 110,
@@ -83,7 +89,10 @@ fn known(from: DataType, to: DataType) -> Option<u32> {
         (from, T::Decimal { .. }) => Digits::of_type(from)?.fit(Digits::of_type(to)?),
         (from, T::Float32) => from.is_integer(),
         (from, T::Float64) => from.is_numeric(),
-        (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,
+        (T::TimestampNs, T::Timestamp) => return Some(TRUNCATED_NANOS),
+        (T::Date, T::Timestamp | T::TimestampNs | T::TimestampTz)
+        | (T::Timestamp, T::TimestampNs | T::TimestampTz)
+        | (T::Json | T::Enum(_), T::Varchar) => true,
         (T::List(from), T::List(to)) => return known(*from, *to),
         (T::Struct(from), T::Struct(to)) if from.len() == to.len() => {
             let mut most = 0;
@@ -109,11 +118,17 @@ pub fn assignment(from: Given, to: DataType) -> bool {
         || settled == T::Varchar
         || matches!(
             (settled, to),
-            (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp)
+            (T::Timestamp | T::TimestampNs | T::TimestampTz, T::Date | T::Time | T::Timestamp)
+                | (T::TimestampTz, T::TimestampNs)
+                | (T::Enum(_), T::Enum(_))
+                | (T::TimestampNs, T::TimestampTz)
                 | (T::Boolean | T::Uuid, T::Varchar)
         )
         || (to == T::Varchar
-            && matches!(settled, T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Interval))
+            && matches!(
+                settled,
+                T::Date | T::Time | T::Timestamp | T::TimestampNs | T::TimestampTz | T::Interval
+            ))
         || matches!((settled, to), (T::List(from), T::List(to)) if assignment(Given::Known(*from), *to))
         || matches!((settled, to), (T::Struct(from), T::Struct(to)) if from.len() == to.len()
             && from.iter().zip(to.iter()).all(|(from, to)| assignment(Given::Known(from.ty), to.ty)))

@@ -15,7 +15,9 @@
 use super::decimal::Digits;
 use super::implicit::{Implicit, implicit};
 use super::{Given, Meeting, common};
-use entasis_vector::DataType::{self, Date, Float64, Int64, Interval, Time, Timestamp, TimestampTz};
+use entasis_vector::DataType::{
+    self, Date, Float64, Int64, Interval, Time, Timestamp, TimestampNs, TimestampTz,
+};
 use entasis_vector::expr::ArithmeticOp;
 
 /// The types of an operator's operands and result.
@@ -46,6 +48,8 @@ pub(super) const SIGNATURES: &[(ArithmeticOp, &[Operands])] = &[
             of(Time, Date, Timestamp),
             of(Timestamp, Interval, Timestamp),
             of(Interval, Timestamp, Timestamp),
+            of(TimestampNs, Interval, TimestampNs),
+            of(Interval, TimestampNs, TimestampNs),
             of(TimestampTz, Interval, TimestampTz),
             of(Interval, TimestampTz, TimestampTz),
             of(Time, Interval, Time),
@@ -60,8 +64,10 @@ pub(super) const SIGNATURES: &[(ArithmeticOp, &[Operands])] = &[
             of(Date, Int64, Date),
             of(Date, Interval, Timestamp),
             of(Timestamp, Timestamp, Interval),
+            of(TimestampNs, TimestampNs, Interval),
             of(TimestampTz, TimestampTz, Interval),
             of(Timestamp, Interval, Timestamp),
+            of(TimestampNs, Interval, TimestampNs),
             of(TimestampTz, Interval, TimestampTz),
             of(Time, Time, Interval),
             of(Time, Interval, Time),
@@ -121,7 +127,7 @@ fn numeric(op: ArithmeticOp, left: Given, right: Given) -> Option<Operands> {
 /// Operators on dates, times and intervals.
 fn temporal(op: ArithmeticOp, left: Given, right: Given) -> Option<Operands> {
     let is_temporal = |given: Given| match given {
-        Given::Known(ty) => matches!(ty, Date | Time | Timestamp | TimestampTz | Interval),
+        Given::Known(ty) => matches!(ty, Date | Time | Timestamp | TimestampNs | TimestampTz | Interval),
         _ => false,
     };
     if !is_temporal(left) && !is_temporal(right) {

@@ -29,7 +29,7 @@ columns that were described.
 ";
 
 /// The types of the tables, in their order.
-const TYPES: [DataType; 18] = [
+const TYPES: [DataType; 20] = [
     DataType::Boolean,
     DataType::Int8,
     DataType::Int16,
@@ -41,10 +41,12 @@ const TYPES: [DataType; 18] = [
     DataType::Float32,
     DataType::Float64,
     DataType::Varchar,
+    DataType::Json,
     DataType::Blob,
     DataType::Date,
     DataType::Time,
     DataType::Timestamp,
+    DataType::TimestampNs,
     DataType::TimestampTz,
     DataType::Interval,
     DataType::Uuid,
@@ -175,6 +177,7 @@ fn short(ty: DataType) -> String {
     match ty {
         DataType::Decimal { precision, scale } => format!("DEC({precision},{scale})"),
         DataType::Timestamp => "TS".to_owned(),
+        DataType::TimestampNs => "TS_NS".to_owned(),
         DataType::TimestampTz => "TSTZ".to_owned(),
         ty => ty.to_string(),
     }

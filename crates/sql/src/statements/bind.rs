@@ -7,23 +7,23 @@ use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
 use super::resolve::is_home;
 use super::zone::plans;
-use super::{resolve, sequence, transaction, zone};
+use super::{named_types, resolve, sequence, transaction, zone};
 use entasis_binder::Given;
 use entasis_binder::environment::schema::{known_schemas, new_name};
 use entasis_binder::environment::{Catalog, Parameters, Uses};
 use entasis_engine::plan::Plan;
 use entasis_syntax::clauses;
-use entasis_syntax::object_name::table_name;
+use entasis_syntax::object_name::{bare, table_name};
 use entasis_syntax::parse::parse;
 use entasis_syntax::parsed::{Ast, Command, Parsed};
 use entasis_syntax::place::locate_ident;
 use entasis_syntax::placeholders::check_arguments;
 use entasis_syntax::targets::changed_by;
-use entasis_syntax::types::sql_type;
+use entasis_syntax::types::{parse_type, sql_type};
 use entasis_syntax::{SEARCH_PATH, on_deep_stack};
 use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{DataType, Error, Result, Value};
-use sqlparser::ast::{self, Ident, ObjectName, ObjectType};
+use sqlparser::ast::{self, Ident, ObjectName, ObjectType, UserDefinedTypeRepresentation};
 
 /// Binds a statement against a catalog, with the values of its parameters.
 ///
@@ -112,6 +112,8 @@ fn bind_with(
             false => None,
         };
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
+        let typed = named_types::replaced(ast, catalog);
+        let ast = typed.as_ref().unwrap_or(ast);
         let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
         if let Some(uses) = params.described() {
             plans(&mut bound).into_iter().for_each(|plan| uses.read(plan));
@@ -209,6 +211,7 @@ impl Binder<'_> {
                     ObjectType::View => ObjectKind::View,
                     ObjectType::Index => ObjectKind::Index,
                     ObjectType::Sequence => ObjectKind::Sequence,
+                    ObjectType::Type => ObjectKind::Type,
                     ObjectType::Database => {
                         return Err(Error::not_supported("DROP DATABASE")
                             .with_hint("DETACH name closes a database; its file can be deleted then"));
@@ -217,6 +220,7 @@ impl Binder<'_> {
                 };
                 let name = |name| match kind {
                     ObjectKind::Schema => self.dropped_schema(name),
+                    ObjectKind::Type => named_types::type_name(name, self.catalog),
                     _ => table_name(name),
                 };
                 let names = names.iter().map(name).collect::<Result<_>>()?;
@@ -241,6 +245,22 @@ impl Binder<'_> {
                     name: new_name(name, *temporary, self.catalog)?,
                     options: sequence::options(sequence_options, ty)?,
                     if_not_exists: *if_not_exists,
+                    or_replace: false,
+                })
+            }
+            Sql::CreateType { name, representation } => {
+                let Some(UserDefinedTypeRepresentation::Enum { labels }) = representation else {
+                    return Err(Error::not_supported("CREATE TYPE of anything but an ENUM")
+                        .with_hint("CREATE TYPE name AS ENUM ('label', …)"));
+                };
+                if let Some(own) = bare(name)
+                    && parse_type(&own).is_ok()
+                {
+                    return Err(Error::input(format!("{own} is a type that is built in")));
+                }
+                Ok(Statement::CreateType {
+                    name: new_name(name, false, self.catalog)?,
+                    ty: DataType::enumeration(labels.iter().map(|label| label.value.as_str()))?,
                     or_replace: false,
                 })
             }
@@ -300,7 +320,7 @@ impl Binder<'_> {
         })
     }
 
-    /// `CREATE OR REPLACE` of a sequence or an index.
+    /// `CREATE OR REPLACE` of a sequence, a type or an index.
     fn create_or_replace(&self, statement: &ast::Statement) -> Result<Statement> {
         let bound = match statement {
             ast::Statement::CreateIndex(index) => self.create_index(index, true)?,
@@ -317,6 +337,9 @@ impl Binder<'_> {
             }
             Statement::CreateSequence { name, options, .. } => {
                 Ok(Statement::CreateSequence { name, options, if_not_exists: false, or_replace: true })
+            }
+            Statement::CreateType { name, ty, .. } => {
+                Ok(Statement::CreateType { name, ty, or_replace: true })
             }
             bound => Ok(bound),
         }

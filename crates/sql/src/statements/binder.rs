@@ -2,6 +2,7 @@
 //!
 //! Statements are bound by methods of the [`Binder`].
 
+use super::named_types::replaced;
 use super::resolve::resolved;
 use entasis_binder::environment::schema::{elsewhere, unknown_table};
 use entasis_binder::environment::{Catalog, Parameters};
@@ -95,7 +96,9 @@ fn described_rows(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> 
 fn described_text(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<(Schema, Definition)> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || {
-            match resolved(&parsed.ast, catalog, true)?.as_ref().unwrap_or(&parsed.ast) {
+            let resolved = resolved(&parsed.ast, catalog, true)?;
+            let ast = resolved.as_ref().unwrap_or(&parsed.ast);
+            match replaced(ast, catalog).as_ref().unwrap_or(ast) {
                 Ast::Describe(query) => {
                     Binder { catalog, params, given: Given::default(), with: None }.described(query)
                 }

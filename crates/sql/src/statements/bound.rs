@@ -3,7 +3,7 @@
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Key, LayoutChoice, Relation};
 use entasis_syntax::parsed::Command;
-use entasis_vector::{Field, Schema, Value};
+use entasis_vector::{DataType, Field, Schema, Value};
 use std::sync::Arc;
 
 /// A bound statement.
@@ -120,6 +120,15 @@ pub enum Statement {
         /// An existing sequence of that name is kept, without an error.
         if_not_exists: bool,
         /// An existing sequence of that name is replaced.
+        or_replace: bool,
+    },
+    /// Gives a type a name.
+    CreateType {
+        /// The name.
+        name: String,
+        /// The type.
+        ty: DataType,
+        /// An existing type of that name is replaced.
         or_replace: bool,
     },
     /// Removes all rows of tables.
@@ -353,4 +362,6 @@ pub enum ObjectKind {
     Index,
     /// A sequence.
     Sequence,
+    /// A type.
+    Type,
 }

@@ -510,11 +510,23 @@ fn can_cast(from: DataType, to: DataType) -> bool {
         return can_cast(*from, *to);
     }
     from == to
-        || matches!((from, to), (DataType::Struct(_), DataType::Struct(_)))
+        || matches!(
+            (from, to),
+            (DataType::Struct(_), DataType::Struct(_)) | (DataType::Enum(_), DataType::Enum(_))
+        )
         || from == DataType::Null
         || from == DataType::Varchar
         || to == DataType::Varchar
         || (from.is_numeric() || from == DataType::Boolean) && (to.is_numeric() || to == DataType::Boolean)
-        || matches!(from, DataType::Date | DataType::Timestamp | DataType::TimestampTz)
-            && matches!(to, DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Time)
+        || matches!(
+            from,
+            DataType::Date | DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz
+        ) && matches!(
+            to,
+            DataType::Date
+                | DataType::Time
+                | DataType::Timestamp
+                | DataType::TimestampNs
+                | DataType::TimestampTz
+        )
 }

@@ -7,7 +7,8 @@
 //! change                                       changes of rows
 //! schema  layout  sequence  transaction  zone  parts of statements
 //! binder                                       their queries
-//! resolve  columns  locate  rows  bound        names without a schema, columns, positions, constants; the results
+//! resolve  named_types                         names without a schema, and of types
+//! columns  locate  rows  bound                 columns, positions, constants; the results
 //! ```
 
 mod alter;
@@ -21,6 +22,7 @@ mod definition;
 mod index;
 mod layout;
 mod locate;
+mod named_types;
 mod resolve;
 mod rows;
 mod schema;

@@ -226,7 +226,9 @@ impl Resolver<'_> {
                 self.all(&mut create.query);
                 self.is_view = false;
             }
-            Statement::CreateSequence { name, .. } => self.new_name(name),
+            Statement::CreateSequence { name, .. } | Statement::CreateType { name, .. } => {
+                self.new_name(name)
+            }
             Statement::CreateSchema { schema_name: SchemaName::Simple(name), .. } => self.schema(name),
             Statement::CreateIndex(index) => {
                 self.name(&mut index.table_name);

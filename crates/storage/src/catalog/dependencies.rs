@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a view | the tables, views and sequences that its query names |
 //! | a table | the tables that its foreign keys refer to, the sequences of its identity columns, and those that its defaults and checks call |
-//! | a sequence | nothing more |
+//! | a sequence, a type | nothing more |
 //! | all of them | the schema that they are in, if it is not the main one |
 //!
 //! In one version of the catalog no object that another one needs is missing. Temporary objects are an
@@ -123,7 +123,7 @@ mod tests {
                 let is_sequence = |name: &String| names.sequence(name).is_some();
                 parents.into_iter().all(is_table) && table.definition.sequences.iter().all(is_sequence)
             }
-            Entry::Sequence(_) | Entry::Schema(_) => true,
+            Entry::Sequence(_) | Entry::Type(_) | Entry::Schema(_) => true,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::definition::{Definition, Sequence};
 use crate::table::Table;
-use entasis_vector::{Schema, name};
+use entasis_vector::{DataType, Schema, name};
 use std::sync::Arc;
 
 /// A view: a name for the text of a query.
@@ -39,6 +39,15 @@ impl TableEntry {
     }
 }
 
+/// A name for a type. Whoever uses it takes the type, and does not need the name any more.
+#[derive(Debug, Clone)]
+pub struct NamedType {
+    /// Its name, as it was written.
+    pub name: String,
+    /// The type.
+    pub ty: DataType,
+}
+
 /// What a name stands for.
 #[derive(Debug, Clone)]
 pub enum Entry {
@@ -48,6 +57,8 @@ pub enum Entry {
     View(Arc<View>),
     /// A sequence.
     Sequence(Arc<Sequence>),
+    /// A type.
+    Type(Arc<NamedType>),
     /// A schema: its name and a dot, with which the names of all objects in it begin.
     Schema(Arc<str>),
 }
@@ -59,6 +70,7 @@ impl Entry {
             Entry::Table(_) => "table",
             Entry::View(_) => "view",
             Entry::Sequence(_) => "sequence",
+            Entry::Type(_) => "type",
             Entry::Schema(_) => "schema",
         }
     }
@@ -69,6 +81,7 @@ impl Entry {
             Entry::Table(entry) => &entry.name,
             Entry::View(view) => &view.name,
             Entry::Sequence(sequence) => &sequence.name,
+            Entry::Type(named) => &named.name,
             Entry::Schema(name) => name,
         }
     }
@@ -87,6 +100,7 @@ impl Entry {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
             (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
             (Entry::Sequence(a), Entry::Sequence(b)) => Arc::ptr_eq(a, b),
+            (Entry::Type(a), Entry::Type(b)) => Arc::ptr_eq(a, b),
             (Entry::Schema(a), Entry::Schema(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
@@ -134,7 +148,7 @@ pub(super) fn needs(entry: &Entry) -> Vec<String> {
                 .chain(definition.sequences.iter().map(String::as_str))
                 .collect()
         }
-        Entry::Sequence(_) | Entry::Schema(_) => Vec::new(),
+        Entry::Sequence(_) | Entry::Type(_) | Entry::Schema(_) => Vec::new(),
     };
     let own = key(entry.name());
     let schema = schema_of(entry.name()).filter(|schema| schema.len() < own.len());

@@ -17,6 +17,6 @@ mod names;
 mod newest;
 mod version;
 
-pub use entry::{Entry, TableEntry, View, is_temporary};
+pub use entry::{Entry, NamedType, TableEntry, View, is_temporary};
 pub use newest::Catalog;
 pub use version::{CatalogVersion, IfExists, NameChange};

@@ -15,6 +15,8 @@ pub(super) struct NameIndex {
     /// For each key of a table: `t` if the table is temporary and `p` if not, the name of the key, [`NEXT`],
     /// and the key of the table.
     indexed: Map<()>,
+    /// How many of the objects are types.
+    types: usize,
 }
 
 /// Separates two texts; it is in no name.
@@ -31,6 +33,11 @@ impl NameIndex {
         self.entries.get(key)
     }
 
+    /// True if one of the objects is a type.
+    pub(super) fn has_types(&self) -> bool {
+        self.types > 0
+    }
+
     /// True if one is a clone of the other, and neither has changed since.
     pub(super) fn is(&self, other: &NameIndex) -> bool {
         self.entries.is(&other.entries)
@@ -40,6 +47,7 @@ impl NameIndex {
     pub(super) fn insert(&mut self, key: Arc<str>, entry: Entry) {
         let (needed, indexed) = words(&key, &entry);
         self.remove(&key);
+        self.types += usize::from(matches!(entry, Entry::Type(_)));
         for word in needed {
             self.needed.insert(word.into(), ());
         }
@@ -52,6 +60,7 @@ impl NameIndex {
     /// Removes a key; false if there is none.
     pub(super) fn remove(&mut self, key: &str) -> bool {
         let Some(entry) = self.entries.remove(key) else { return false };
+        self.types -= usize::from(matches!(entry, Entry::Type(_)));
         let (needed, indexed) = words(key, &entry);
         for word in &needed {
             self.needed.remove(word);

@@ -99,6 +99,11 @@ impl CatalogVersion {
         }
     }
 
+    /// True if any name is that of a type.
+    pub fn has_types(&self) -> bool {
+        self.names.has_types()
+    }
+
     /// The table that has an index or unique key of this name, and the key's position. Searched among
     /// temporary tables, among the others, or, if `temporary` is `None`, among the former first and then
     /// among the latter.

@@ -13,7 +13,7 @@ use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{DataType, Field, Result, Schema};
 
 /// Data types that need no precision or scale, by their numbers.
-const TYPES: [DataType; 20] = [
+const TYPES: [DataType; 22] = [
     DataType::Null,
     DataType::Boolean,
     DataType::Int8,
@@ -34,6 +34,8 @@ const TYPES: [DataType; 20] = [
     DataType::TimestampTz,
     DataType::Interval,
     DataType::Uuid,
+    DataType::Json,
+    DataType::TimestampNs,
 ];
 /// The number of the type DECIMAL, which is followed by precision and scale.
 const DECIMAL: u8 = 255;
@@ -41,6 +43,8 @@ const DECIMAL: u8 = 255;
 const LIST: u8 = 254;
 /// The number of structs, which is followed by the names and types of the fields.
 const STRUCT: u8 = 253;
+/// The number of ENUMs, which is followed by the labels.
+const ENUM: u8 = 252;
 /// How deep nested types are at most: far deeper than those that SQL can name.
 const DEEPEST: usize = 1000;
 /// The greatest precision of a decimal.
@@ -99,7 +103,7 @@ pub(super) fn push_schema(out: &mut Vec<u8>, schema: &Schema) {
     });
 }
 
-fn push_type(out: &mut Vec<u8>, ty: DataType) {
+pub(super) fn push_type(out: &mut Vec<u8>, ty: DataType) {
     match ty {
         DataType::Decimal { precision, scale } => out.extend([DECIMAL, precision, scale]),
         DataType::List(element) => {
@@ -113,6 +117,10 @@ fn push_type(out: &mut Vec<u8>, ty: DataType) {
                 push_type(out, field.ty);
             });
         }
+        DataType::Enum(labels) => {
+            out.push(ENUM);
+            push_list(out, &labels.iter().collect::<Vec<_>>(), |out, label| push_text(out, label));
+        }
         ty => push_one_of(out, &TYPES, &ty),
     }
 }
@@ -124,7 +132,8 @@ pub(super) fn schema(source: &mut Source<'_>) -> Result<Schema> {
     })
 }
 
-fn data_type(source: &mut Source<'_>, depth: usize) -> Result<DataType> {
+/// A type within so many others.
+pub(super) fn data_type(source: &mut Source<'_>, depth: usize) -> Result<DataType> {
     source.check(depth <= DEEPEST, "the depth of a nested type")?;
     match source.u8()? {
         DECIMAL => {
@@ -137,6 +146,11 @@ fn data_type(source: &mut Source<'_>, depth: usize) -> Result<DataType> {
         STRUCT => {
             let fields = source.list(|source| Ok((source.text()?, data_type(source, depth + 1)?)))?;
             Ok(DataType::structure(fields.iter().map(|(name, ty)| (&**name, *ty))))
+        }
+        ENUM => {
+            let labels = source.list(|source| Ok(source.text()?.to_owned()))?;
+            let ty = DataType::enumeration(labels.iter().map(String::as_str));
+            ty.map_err(|_| source.flaw("the labels of an ENUM"))
         }
         number => TYPES.get(usize::from(number)).copied().ok_or_else(|| source.flaw("a type")),
     }

@@ -117,7 +117,7 @@ impl NameChanges {
                 }
             }
             Entry::Sequence(sequence) => self.sequences.push(sequence.clone()),
-            _ => {}
+            Entry::View(_) | Entry::Type(_) | Entry::Schema(_) => {}
         }
         push_list(&mut body, &images, |out, (id, manifest)| {
             push_varint(out, id.number());
@@ -180,7 +180,7 @@ impl Drop for NameChanges {
 fn ids_of(entry: &Entry) -> Vec<ObjectId> {
     match entry {
         Entry::Table(entry) => tables_of(entry).map(|table| table.object()).collect(),
-        Entry::View(_) | Entry::Sequence(_) | Entry::Schema(_) => Vec::new(),
+        Entry::View(_) | Entry::Sequence(_) | Entry::Type(_) | Entry::Schema(_) => Vec::new(),
     }
 }
 
@@ -192,7 +192,7 @@ pub fn log_all(names: &CatalogVersion, log: &Arc<Log>, loads: &Loads) {
                 tables_of(entry).for_each(|table| table.log_to(log.clone(), Some(loads.store())));
             }
             Entry::Sequence(sequence) => log_sequence(sequence, log),
-            Entry::View(_) | Entry::Schema(_) => {}
+            Entry::View(_) | Entry::Type(_) | Entry::Schema(_) => {}
         }
     }
 }

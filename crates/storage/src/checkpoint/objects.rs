@@ -4,12 +4,12 @@
 //! ([`super::manifest`]). An index is part of the entry of its table, since it is nothing without it.
 
 use super::declared::{
-    curves, definition, options, promises, push_curves, push_definition, push_options, push_promises,
-    push_schema, schema,
+    curves, data_type, definition, options, promises, push_curves, push_definition, push_options,
+    push_promises, push_schema, push_type, schema,
 };
 use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
-use crate::catalog::{CatalogVersion, Entry, TableEntry, View, is_temporary};
+use crate::catalog::{CatalogVersion, Entry, NamedType, TableEntry, View, is_temporary};
 use crate::definition::{ColumnDefault, Counting, Definition, KeyKind, ObjectId, Sequence, TableOptions};
 use crate::file::State;
 use crate::table::Table;
@@ -25,6 +25,7 @@ const PROMISING: u8 = 5;
 /// A table that declares a curve. Others are written as [`TABLE`] or [`PROMISING`], as before there were
 /// curves.
 const CURVED: u8 = 6;
+const TYPE: u8 = 7;
 
 /// A table or an index without its rows.
 pub(super) struct Relation {
@@ -54,6 +55,8 @@ pub(super) enum Object {
     View(View),
     /// A sequence.
     Sequence(Sequence),
+    /// A type.
+    Type(NamedType),
 }
 
 impl Object {
@@ -64,6 +67,7 @@ impl Object {
         match &mut self {
             Object::Schema(_) => {}
             Object::Sequence(sequence) => renew(&mut sequence.name),
+            Object::Type(named) => renew(&mut named.name),
             Object::View(view) => {
                 renew(&mut view.name);
                 view.needs.iter_mut().for_each(renew);
@@ -90,6 +94,7 @@ impl Object {
             Object::Schema(name) => Entry::Schema(name.into()),
             Object::View(view) => Entry::View(Arc::new(view)),
             Object::Sequence(sequence) => Entry::Sequence(Arc::new(sequence)),
+            Object::Type(named) => Entry::Type(Arc::new(named)),
             Object::Table(object) => {
                 let TableObject { name, relation, definition, indexes } = *object;
                 let rows = table(relation)?;
@@ -175,6 +180,11 @@ pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
             let next = if state == State::Open { sequence.lasting_next() } else { sequence.next() };
             push_maybe(out, next, |out, next| out.extend(next.to_le_bytes()));
         }
+        Entry::Type(named) => {
+            out.push(TYPE);
+            push_text(out, &named.name);
+            push_type(out, named.ty);
+        }
     }
 }
 
@@ -217,6 +227,7 @@ pub(super) fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
             needs: source.list(|source| Ok(source.text()?.to_owned()))?,
         })),
         SEQUENCE => sequence(source, next).map(Object::Sequence),
+        TYPE => Ok(Object::Type(NamedType { name: source.text()?.to_owned(), ty: data_type(source, 0)? })),
         _ => Err(source.flaw("a kind of object")),
     }
 }

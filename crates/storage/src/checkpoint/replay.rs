@@ -51,7 +51,7 @@ impl KnownObjects {
             Entry::Sequence(sequence) => {
                 Arc::make_mut(&mut self.sequences).insert(sequence.id().number(), sequence.clone());
             }
-            Entry::View(_) | Entry::Schema(_) => {}
+            Entry::View(_) | Entry::Type(_) | Entry::Schema(_) => {}
         }
     }
 

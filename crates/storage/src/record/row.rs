@@ -171,7 +171,7 @@ fn read_value<'a>(ty: DataType, cursor: &mut Cursor<'a>) -> Result<Datum<'a>, Fl
     Ok(match ty.physical() {
         PhysicalType::Str => {
             let bytes = cursor.counted().ok_or(SHORT)?;
-            if ty == DataType::Varchar && std::str::from_utf8(bytes).is_err() {
+            if ty.is_text() && std::str::from_utf8(bytes).is_err() {
                 return Err("a text that is not UTF-8");
             }
             Datum::Bytes(bytes)

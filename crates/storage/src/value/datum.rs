@@ -89,7 +89,7 @@ impl<'a> Datum<'a> {
             Datum::Float(v) => Value::Float(v),
             Datum::Interval(v) => Value::Interval(v),
             Datum::Bytes(v) if ty == DataType::Blob || ty.is_nested() => Value::Bytes(Arc::from(v)),
-            // VARCHAR holds UTF-8 by invariant, so nothing is ever replaced here.
+            // VARCHAR and JSON hold UTF-8 by invariant, so nothing is ever replaced here.
             Datum::Bytes(v) => Value::Text(Arc::from(&*String::from_utf8_lossy(v))),
         }
     }

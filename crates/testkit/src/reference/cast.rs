@@ -106,7 +106,7 @@ fn parse(text: &str, to: DataType) -> Result<Value> {
             "false" | "f" | "no" | "n" | "off" | "0" => Value::Boolean(false),
             _ => return Err(bad()),
         },
-        _ if to.is_integer() => in_range(trimmed.parse::<i128>().map_err(|_| bad())?, to)?,
+        _ if to.is_integer() => in_range(decimal(trimmed, 0).ok_or_else(bad)?, to)?,
         _ if to.is_float() => Value::Float(narrow(trimmed.parse::<f64>().map_err(|_| bad())?, to)?),
         DataType::Decimal { scale, .. } => in_range(decimal(trimmed, scale).ok_or_else(bad)?, to)?,
         DataType::Date => Value::Integer(date(trimmed).ok_or_else(bad)?.into()),

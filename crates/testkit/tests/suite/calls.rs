@@ -177,9 +177,11 @@ fn usual(ty: DataType) -> String {
         DataType::Date => "DATE '2024-03-10'".into(),
         DataType::Time => "TIME '10:20:30'".into(),
         DataType::Timestamp => "TIMESTAMP '2024-03-10 12:00:00'".into(),
+        DataType::TimestampNs => "TIMESTAMP_NS '2024-03-10 12:00:00.123456789'".into(),
         DataType::TimestampTz => "TIMESTAMPTZ '2024-03-10 12:00:00+00'".into(),
         DataType::Interval => "INTERVAL '1 day'".into(),
         DataType::Uuid => "'00000000-0000-0000-0000-00000000000a'::UUID".into(),
+        DataType::Enum(_) => format!("NULL::{ty}"),
         DataType::List(element) => format!("[{}]", usual(*element)),
         DataType::Struct(_) => format!("NULL::{ty}"),
         _ => format!("2::{ty}"),
@@ -233,6 +235,14 @@ fn extremes(ty: DataType) -> Vec<String> {
             "0001-12-31 (BC) 23:59:59",
             "1969-12-31 23:59:59.999999",
         ]),
+        DataType::TimestampNs => cast(&[
+            "infinity",
+            "-infinity",
+            "2262-04-11 23:47:16.854775806",
+            "1677-09-21 00:12:43.145224194",
+            "1969-12-31 23:59:59.999999999",
+        ]),
+        DataType::Json => cast(&["null", "[]", "\"\"", "{\"a\": 1e400}"]),
         DataType::Interval => cast(&[
             "2147483647 months",
             "-2147483648 months",
@@ -252,7 +262,7 @@ fn extremes(ty: DataType) -> Vec<String> {
             );
             all
         }
-        DataType::Struct(_) => Vec::new(),
+        DataType::Enum(_) | DataType::Struct(_) => Vec::new(),
         DataType::Decimal { .. }
         | DataType::Int8
         | DataType::Int16

@@ -35,6 +35,16 @@ pub fn midnight(days: i32) -> Option<i64> {
     }
 }
 
+/// The microseconds of a TIMESTAMP_NS: what is less than one is truncated, infinity stays.
+pub fn micros_of(nanos: i64) -> i64 {
+    if is_finite(nanos) { nanos.div_euclid(1000) } else { nanos }
+}
+
+/// A timestamp in nanoseconds; `None` beyond the range of TIMESTAMP_NS.
+pub fn nanos_of(micros: i64) -> Option<i64> {
+    if is_finite(micros) { micros.checked_mul(1000).filter(|nanos| is_finite(*nanos)) } else { Some(micros) }
+}
+
 /// The day of a timestamp.
 pub fn day_of(micros: i64) -> i32 {
     match micros {
@@ -249,6 +259,15 @@ pub fn add_interval(micros: i64, interval: Interval) -> Option<i64> {
         .checked_add(time)?
         .checked_add(interval.micros)
         .filter(|sum| is_finite(*sum))
+}
+
+/// As [`add_interval`], of a TIMESTAMP_NS.
+pub fn add_interval_to_nanos(nanos: i64, interval: Interval) -> Option<i64> {
+    if !is_finite(nanos) {
+        return Some(nanos);
+    }
+    let micros = add_interval(micros_of(nanos), interval)?;
+    nanos_of(micros)?.checked_add(nanos.rem_euclid(1000)).filter(|sum| is_finite(*sum))
 }
 
 /// `-interval`.

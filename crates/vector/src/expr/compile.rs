@@ -544,9 +544,9 @@ impl<'a> Graph<'a> {
         }
         let program = Program::compile_as_is(std::slice::from_ref(expr), &self.input[at..=at])?;
         let output = &program.outputs()[0];
-        if output.id == self.input[at].id {
-            // Nothing is left but the column: a CASE whose conditions are constant.
-            return Ok(Some(column));
+        if program.passes_column(0) {
+            // Nothing is left but the column, perhaps as another type: a CASE whose conditions are constant.
+            return Ok(Some(self.retype(column, output.ty)));
         }
         let (ty, physical, nullable, range) = (output.ty, output.physical, output.nullable, output.range);
         Ok(Some(self.finish(Kind::PerEntry(program), vec![column], ty, physical, nullable, range)))
@@ -632,7 +632,7 @@ fn truncated_range(part: DatePart, (low, high): Range) -> Option<Range> {
 fn may_be_infinite(ty: DataType, range: Option<Range>) -> bool {
     let infinity = match ty {
         DataType::Date => i128::from(INFINITE_DATE),
-        DataType::Timestamp | DataType::TimestampTz => i128::from(INFINITE_TIMESTAMP),
+        DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz => i128::from(INFINITE_TIMESTAMP),
         _ => return false,
     };
     range.is_none_or(|(low, high)| low <= -infinity || high >= infinity)

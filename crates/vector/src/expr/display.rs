@@ -77,10 +77,18 @@ impl DisplayExpr<'_> {
 fn write_literal(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt::Result {
     match (value, ty) {
         (Value::Null, _) => f.write_str("NULL"),
+        (Value::Text(text), DataType::Json) => write!(f, "JSON '{}'", text.replace('\'', "''")),
         (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
+        (Value::Integer(_), DataType::Enum(_)) => {
+            write!(f, "'{}'", value.display(ty).to_string().replace('\'', "''"))
+        }
         (
             Value::Integer(_),
-            DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz,
+            DataType::Date
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampNs
+            | DataType::TimestampTz,
         )
         | (Value::Interval(_) | Value::Bytes(_), _)
         | (_, DataType::Uuid) => write!(f, "{ty} '{}'", value.display(ty)),

@@ -16,6 +16,7 @@ pub mod display;
 mod entries;
 pub mod fold;
 pub mod interval_text;
+pub mod json_text;
 mod kernels;
 pub mod machine;
 pub mod moment_text;

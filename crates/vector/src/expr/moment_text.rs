@@ -205,6 +205,21 @@ pub fn parse_moment(text: &[u8]) -> Option<Moment<'_>> {
     Some(Moment { micros, zone })
 }
 
+/// A date and time as [`parse_moment`] reads them, whatever the zone, in nanoseconds since 1970; digits of
+/// fraction after the ninth are truncated. `None` also for what is before 1678 or after 2261.
+pub fn parse_nanos(text: &[u8]) -> Option<i64> {
+    let micros = parse_moment(text)?.micros;
+    if !is_finite(micros) {
+        return Some(micros);
+    }
+    // A point is found only before a fraction.
+    let fraction = text.iter().position(|byte| *byte == b'.').map_or(&text[..0], |point| &text[point + 1..]);
+    let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).skip(6);
+    let padded = digits.map(|digit| i64::from(digit - b'0')).chain(std::iter::repeat(0));
+    let rest = padded.take(3).fold(0, |rest, digit| rest * 10 + digit);
+    micros.checked_mul(1000)?.checked_add(rest).filter(|nanos| is_finite(*nanos))
+}
+
 fn parse_zone(bytes: &[u8]) -> Option<TextZone<'_>> {
     match bytes[0] {
         b'+' | b'-' => parse_offset(bytes).map(TextZone::Offset),
@@ -288,6 +303,25 @@ mod tests {
             ("", "none"),
         ] {
             assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn nanoseconds() {
+        for (text, expected) in [
+            ("1970-01-01 00:00:00.123456789", Some(123_456_789)),
+            ("1970-01-01 00:00:00.1234567899", Some(123_456_789)),
+            ("1970-01-01 00:00:00.1234567", Some(123_456_700)),
+            ("1970-01-01 00:00:01.5 +02", Some(1_500_000_000)),
+            ("1969-12-31 23:59:59.999999999", Some(-1)),
+            ("1970-01-02", Some(MICROS_PER_DAY * 1000)),
+            ("2262-04-11 23:47:16.854775806", Some(i64::MAX - 1)),
+            ("2262-04-11 23:47:16.854775807", None),
+            ("1600-01-01", None),
+            ("infinity", Some(INFINITE_TIMESTAMP)),
+            ("1970-01-01 x", None),
+        ] {
+            assert_eq!(parse_nanos(text.as_bytes()), expected, "{text}");
         }
     }
 

@@ -13,7 +13,8 @@ use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
 pub use super::interval_text::{parse_interval, parse_qualified};
-pub use super::moment_text::{parse_date, parse_moment, parse_time, parse_timestamp};
+use super::json_text::check_json;
+pub use super::moment_text::{parse_date, parse_moment, parse_nanos, parse_time, parse_timestamp};
 
 /// The value that `text` stands for in type `ty`.
 ///
@@ -39,7 +40,9 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
     let bytes = text.trim_ascii().as_bytes();
     let value = match ty {
         DataType::Varchar => return Ok(Value::Text(Arc::from(text))),
+        DataType::Json => return check_json(text).map(|()| Value::Text(Arc::from(text))),
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(Arc::from(bytes))),
+        DataType::Enum(labels) => labels.position(text).map(|position| Value::Integer(position.into())),
         DataType::Null => None,
         DataType::Boolean => parse_boolean(bytes).map(Value::Boolean),
         DataType::Float32 => parse_float(bytes).map(|v| Value::Float(f64::from(v as f32))),
@@ -54,6 +57,10 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
         DataType::Time => parse_time(bytes).map(|micros| Value::Integer(micros.into())),
         // A clock's time, whatever the zone.
         DataType::Timestamp => parse_moment(bytes).map(|moment| Value::Integer(moment.micros.into())),
+        DataType::TimestampNs => match parse_nanos(bytes) {
+            None if parse_moment(bytes).is_some() => return Err(out_of_range(text, ty)),
+            nanos => nanos.map(|nanos| Value::Integer(nanos.into())),
+        },
         DataType::TimestampTz => parse_timestamp(bytes).map(|(micros, _)| Value::Integer(micros.into())),
         DataType::Interval => parse_interval(text).map(Value::Interval),
         DataType::Uuid => parse_uuid(bytes).map(|uuid| Value::Integer(uuid as i128)),
@@ -70,7 +77,8 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
         },
     };
     value.ok_or_else(|| {
-        Error::input(format!("cannot cast '{}' to {ty}", shorten(text))).with_sqlstate(sqlstate::INVALID_TEXT)
+        Error::input(format!("cannot cast '{}' to {}", shorten(text), shorten(&ty.to_string())))
+            .with_sqlstate(sqlstate::INVALID_TEXT)
     })
 }
 

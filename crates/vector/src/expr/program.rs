@@ -228,6 +228,11 @@ impl Program {
         &self.outputs
     }
 
+    /// True if a result is a column of the input as it is, perhaps under another type.
+    pub(super) fn passes_column(&self, output: usize) -> bool {
+        matches!(self.values.registers[self.values.outputs[output]], Initial::Column(..))
+    }
+
     /// Bytes that its instructions write per row: a measure of its work.
     pub fn written_bytes(&self) -> usize {
         let written = self.values.registers.iter().map(|initial| match initial {

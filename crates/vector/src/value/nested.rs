@@ -56,7 +56,7 @@ pub fn encode(value: &Value, ty: DataType, out: &mut Vec<u8>) -> Result<()> {
             encode_integer(v.months.into(), 4, out);
             encode_integer(v.days.into(), 4, out);
         }
-        (Value::Text(v), DataType::Varchar) => encode_bytes(v.as_bytes(), out),
+        (Value::Text(v), DataType::Varchar | DataType::Json) => encode_bytes(v.as_bytes(), out),
         (Value::Bytes(v), DataType::Blob) => encode_bytes(v, out),
         (Value::Bytes(v), _) if ty.is_nested() => out.extend_from_slice(v),
         _ => return Err(Error::internal(format!("{value:?} is no {ty}"))),
@@ -160,7 +160,7 @@ fn fixed_width(ty: DataType) -> Option<usize> {
         DataType::Boolean => Some(1),
         DataType::Float32 | DataType::Float64 => Some(8),
         DataType::Interval => Some(24),
-        DataType::Varchar | DataType::Blob | DataType::List(_) | DataType::Struct(_) => None,
+        DataType::Varchar | DataType::Json | DataType::Blob | DataType::List(_) | DataType::Struct(_) => None,
         _ => width(ty),
     }
 }
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
 
     fn skip_varying(&mut self, ty: DataType) -> Result<()> {
         match ty {
-            DataType::Varchar | DataType::Blob => loop {
+            DataType::Varchar | DataType::Json | DataType::Blob => loop {
                 let zero = memchr::memchr(0, self.bytes).ok_or_else(flaw)?;
                 let behind = *self.bytes.get(zero + 1).ok_or_else(flaw)?;
                 self.bytes = &self.bytes[zero + 2..];
@@ -358,7 +358,7 @@ pub fn decode(bytes: &[u8], ty: DataType) -> Result<Value> {
             let whole = (i128::from(months) * 30 + i128::from(days)) * i128::from(MICROS_PER_DAY);
             Value::Interval(Interval { months, days, micros: estimate.wrapping_sub(whole) as i64 })
         }
-        DataType::Varchar => Value::Text(Arc::from(&*decode_text(bytes)?)),
+        DataType::Varchar | DataType::Json => Value::Text(Arc::from(&*decode_text(bytes)?)),
         DataType::Blob => Value::Bytes(Arc::from(&*decode_bytes(bytes)?)),
         ty if ty.is_nested() => Value::Bytes(Arc::from(bytes)),
         _ => Value::Integer(integer(0..width(ty).ok_or_else(flaw)?)?),
@@ -468,7 +468,7 @@ fn write_part(f: &mut dyn fmt::Write, part: Option<&[u8]>, ty: DataType) -> fmt:
     if ty.is_nested() {
         return write(f, part, ty);
     }
-    if ty == DataType::Varchar {
+    if ty.is_text() {
         return match decode_text(part) {
             Ok(text) => write_text(f, &text),
             Err(_) => f.write_str(DAMAGED),

@@ -66,7 +66,7 @@ pub struct Column {
 impl Column {
     /// A column of a type, held by default.
     pub fn of(ty: DataType) -> Column {
-        Column { physical: ty.physical(), is_text: ty == DataType::Varchar }
+        Column { physical: ty.physical(), is_text: ty.is_text() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 type Rows = Vec<Vec<Value>>;
 
-const TYPES: [DataType; 22] = [
+const TYPES: [DataType; 24] = [
     DataType::Null,
     DataType::Boolean,
     DataType::Int8,
@@ -27,10 +27,12 @@ const TYPES: [DataType; 22] = [
     DataType::Decimal { precision: 15, scale: 2 },
     DataType::Decimal { precision: 38, scale: 5 },
     DataType::Varchar,
+    DataType::Json,
     DataType::Blob,
     DataType::Date,
     DataType::Time,
     DataType::Timestamp,
+    DataType::TimestampNs,
     DataType::TimestampTz,
     DataType::Interval,
     DataType::Uuid,
@@ -46,6 +48,7 @@ fn value(ty: DataType, spread: u64, random: &mut Random) -> Value {
         DataType::Float32 => Value::Float((raw as f32 / 3.0).into()),
         DataType::Float64 => Value::Float(if raw.is_multiple_of(11) { f64::NAN } else { raw as f64 / 3.0 }),
         DataType::Varchar if spread == 2 => Value::Text(format!("text number {raw}").into()),
+        DataType::Json => Value::Text(raw.to_string().into()),
         DataType::Varchar => Value::Text("é".repeat(raw as usize % 40).into()),
         DataType::Blob => Value::Bytes(raw.to_le_bytes()[..raw as usize % 8].into()),
         DataType::Interval => {

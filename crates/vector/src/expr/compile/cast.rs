@@ -23,6 +23,9 @@ impl Graph<'_> {
         {
             return self.retype(input, to);
         }
+        if (from, to) == (DataType::Json, DataType::Varchar) {
+            return self.retype(input, to);
+        }
         let scale = |ty: DataType| match ty {
             DataType::Decimal { scale, .. } => scale,
             _ => 0,

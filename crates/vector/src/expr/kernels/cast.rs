@@ -4,13 +4,13 @@
 //! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition
 //! of all casts: text is read by [`parse_value`] and written as values print; decimals round half away from
 //! zero, floats to integers half to even; dates are midnights; timestamps with and without time zone exchange
-//! in UTC.
+//! in UTC, and nanoseconds are truncated to microseconds.
 
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
 use crate::buffer::Native;
 use crate::error::sqlstate;
-use crate::expr::calendar::{day_of, is_finite, midnight};
+use crate::expr::calendar::{day_of, is_finite, micros_of, midnight, nanos_of};
 use crate::expr::parse::{parse_date, parse_i64, parse_leniently, parse_value};
 use crate::statement::Growth;
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
@@ -235,7 +235,7 @@ fn to_text(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Resu
             let text = maker.make(strings.heap, |out| {
                 // What fails is told by the writer.
                 let _ = match &bytes {
-                    Some(bytes) if from == DataType::Varchar => out.write_str(bytes.get(p).as_str()),
+                    Some(bytes) if from.is_text() => out.write_str(bytes.get(p).as_str()),
                     Some(bytes) => nested::write(out, bytes.get(p).as_bytes(), from),
                     None => write!(out, "{}", a.value(p, from).display(from)),
                 };
@@ -286,7 +286,7 @@ fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut 
 /// # Errors
 /// Input, if it has no counterpart; not supported, if the types have none.
 pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    use DataType::{Blob, Boolean, Date, Time, Timestamp, TimestampTz, Varchar};
+    use DataType::{Blob, Boolean, Date, Json, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
     let day = i128::from(MICROS_PER_DAY);
     if value.is_null() || (from == to && !to.is_decimal()) {
         return Ok(value.clone());
@@ -294,6 +294,14 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
     Ok(match (value, from, to) {
         (_, _, Varchar) => Value::Text(value.display(from).to_string().into()),
         (Value::Text(text), Varchar, _) => return parse_value(text, to),
+        (Value::Text(text), Json, _) if to.is_numeric() || to == Boolean => match text.trim_ascii() {
+            "null" => Value::Null,
+            text => return parse_value(text, to),
+        },
+        (Value::Float(v), _, Json) if v.is_finite() => Value::Text(value.display(from).to_string().into()),
+        (Value::Integer(_) | Value::Boolean(_), _, Json) if from.is_numeric() || from == Boolean => {
+            Value::Text(value.display(from).to_string().into())
+        }
         (Value::Boolean(v), _, _) if to.is_float() => Value::Float(u8::from(*v).into()),
         (Value::Boolean(v), _, _) if to.is_numeric() => {
             in_range(rescale((*v).into(), 0, scale(to)), value, from, to)?
@@ -308,6 +316,15 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             Value::Integer(v.rem_euclid(day))
         }
         (Value::Integer(v), Timestamp | TimestampTz, Timestamp | TimestampTz) => Value::Integer(*v),
+        (Value::Integer(v), Timestamp | TimestampTz, TimestampNs) => {
+            let nanos = i64::try_from(*v).ok().and_then(nanos_of);
+            in_range(nanos.map(i128::from), value, from, to)?
+        }
+        (_, Date, TimestampNs) => return convert(&convert(value, Date, Timestamp)?, Timestamp, to),
+        (Value::Integer(v), TimestampNs, Timestamp | TimestampTz) => {
+            Value::Integer(micros_of(*v as i64).into())
+        }
+        (_, TimestampNs, Date | Time) => return convert(&convert(value, from, Timestamp)?, Timestamp, to),
         (Value::Integer(v), Time, DataType::Interval) => {
             Value::Interval(Interval { months: 0, days: 0, micros: *v as i64 })
         }
@@ -324,6 +341,9 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
         (Value::Float(v), ..) if to.is_integer() => in_range(whole(v.round_ties_even()), value, from, to)?,
         (Value::Float(v), ..) if to.is_decimal() => {
             in_range(whole((v * pow10(scale(to)) as f64).round()), value, from, to)?
+        }
+        (Value::Integer(v), DataType::Enum(own), DataType::Enum(_)) => {
+            return parse_value(own.get(*v).unwrap_or_default(), to);
         }
         (Value::Bytes(_), Blob, Blob) => value.clone(),
         (Value::Bytes(_), DataType::List(_), DataType::List(_))

@@ -2,9 +2,10 @@
 
 use super::{Operand, Rows, operand, row_by_row, strict, unary};
 use crate::expr::calendar::{
-    add_interval, add_intervals, divide_interval, epoch_interval, epoch_timestamp, extract_date,
-    extract_interval, extract_time, extract_timestamp, is_finite, is_finite_date, julian_timestamp, midnight,
-    negate_interval, scale_interval, timestamp_difference, truncate, truncate_date, truncate_interval,
+    add_interval, add_interval_to_nanos, add_intervals, divide_interval, epoch_interval, epoch_timestamp,
+    extract_date, extract_interval, extract_time, extract_timestamp, is_finite, is_finite_date,
+    julian_timestamp, micros_of, midnight, negate_interval, scale_interval, timestamp_difference, truncate,
+    truncate_date, truncate_interval,
 };
 use crate::expr::{ArithmeticOp, DatePart};
 use crate::simd::widest;
@@ -299,6 +300,9 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
                     let moved = midnight(*at as i32).and_then(|at| add_interval(at, span));
                     moved.map(|m| Value::Integer(m.into()))
                 }
+                DataType::TimestampNs => {
+                    add_interval_to_nanos(*at as i64, span).map(|m| Value::Integer(m.into()))
+                }
                 _ => add_interval(*at as i64, span).map(|m| Value::Integer(m.into())),
             }
         }
@@ -330,8 +334,12 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
         {
             return Err(Error::input("infinite timestamps cannot be subtracted"));
         }
-        (Subtract, Value::Integer(a), Value::Integer(b)) if ty == DataType::Interval => {
-            timestamp_difference(*a as i64, *b as i64).map(Value::Interval)
+        (Subtract, Value::Integer(left), Value::Integer(right)) if ty == DataType::Interval => {
+            let micros = |at: i128, ty: DataType| match ty {
+                DataType::TimestampNs => micros_of(at as i64),
+                _ => at as i64,
+            };
+            timestamp_difference(micros(*left, a.1), micros(*right, b.1)).map(Value::Interval)
         }
         // A date and a time of day.
         (Add, Value::Integer(day), Value::Integer(time)) if ty == DataType::Timestamp => {
