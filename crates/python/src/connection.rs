@@ -38,6 +38,9 @@ pub fn connect(
     Ok(Connection { session: Arc::new(Session::new(database.connect())) })
 }
 
+/// The types of a statement's parameters, and the names and types of its result's columns.
+type Description = (Vec<String>, Vec<(String, String)>);
+
 /// A connection to a database. Threads may share it; their statements run one at a time.
 #[pyclass(frozen, module = "entasis")]
 pub struct Connection {
@@ -110,7 +113,7 @@ impl Connection {
 
     /// Describes one statement without running it: the types of its parameters, and the names and types of
     /// the columns of its result.
-    fn describe(&self, py: Python<'_>, query: &str) -> PyResult<(Vec<String>, Vec<(String, String)>)> {
+    fn describe(&self, py: Python<'_>, query: &str) -> PyResult<Description> {
         let text = query.to_owned();
         let described = self.session.run(py, move |connection| connection.describe(&text, &[]))?;
         let parameters = described.parameters.iter().map(ToString::to_string).collect();
