@@ -58,6 +58,7 @@ fn state(names: &CatalogVersion) -> Vec<String> {
                 }
             }
             Entry::Sequence(sequence) => seen.push(format!("{:?}", sequence.next())),
+            Entry::Type(named) => seen.push(named.ty.to_string()),
             Entry::View(_) | Entry::Schema(_) => {}
         }
     }

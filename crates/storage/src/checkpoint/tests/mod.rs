@@ -116,6 +116,7 @@ fn assert_same(one: &CatalogVersion, other: &CatalogVersion) {
                     a.name
                 );
             }
+            (Entry::Type(a), Entry::Type(b)) => assert_eq!(a.ty, b.ty),
             (Entry::Schema(a), Entry::Schema(b)) => assert_eq!(a, b),
             _ => unreachable!("they are of one kind"),
         }

@@ -3,7 +3,7 @@
 use super::super::{Images, MachineCosts, Moment, checkpoint};
 use super::{Access, DataFile, State, Store, catalog, catalog_of, open};
 use crate::block::tests::serialized;
-use crate::catalog::{Catalog, Entry, TableEntry, View};
+use crate::catalog::{Catalog, Entry, NamedType, TableEntry, View};
 use crate::definition::{
     Check, ColumnDefault, CounterOptions, Counting, Curve, Definition, ForeignKey, Key, KeyKind,
     LayoutChoice, LayoutName, ReferentialAction, Sequence,
@@ -162,6 +162,8 @@ fn everything() -> Catalog {
         schema: vec![field("k", DataType::Decimal { precision: 20, scale: 4 })],
         needs: vec!["t".into()],
     };
+    let labels = DataType::enumeration(["sad", "", "happy"]).expect("three labels");
+    let mood = NamedType { name: "Mood".into(), ty: DataType::list(labels) };
     let plain = Table::new("temp.gone", schema);
     catalog([
         Entry::Schema("other.".into()),
@@ -174,6 +176,7 @@ fn everything() -> Catalog {
         Entry::View(Arc::new(view)),
         Entry::Sequence(Arc::new(started)),
         Entry::Sequence(Arc::new(over)),
+        Entry::Type(Arc::new(mood)),
         Entry::Table(Arc::new(TableEntry::plain(plain))),
     ])
 }
