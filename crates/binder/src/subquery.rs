@@ -74,7 +74,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             DataType::List(element) => Ok(Others::Elements(list, *element)),
             DataType::Null => Ok(Others::Elements(list, DataType::Null)),
             other => {
-                let error = Error::input(format!("ANY and ALL take a query or a list, not a {other}"));
+                let error = Error::input(format!("ANY and ALL take a query or a list, not {other}"));
                 Err(located(error, right))
             }
         }
