@@ -20,6 +20,7 @@ const OF_DATABASES: &[&str] = &[
     "attach_write.slt",
     "clauses.slt",
     "columns_in_place.slt",
+    "create_type.slt",
     "export_import.slt",
     "or_replace.slt",
     "temporary.slt",
