@@ -1,4 +1,5 @@
-//! Measures the front end: five queries of TPC-H, parsed, bound and optimized, in microseconds.
+//! Measures the front end: small statements and queries of TPC-H, and long statements of two lengths, parsed,
+//! bound and optimized, in microseconds.
 //!
 //! The tables have hardly any rows: the measured times do not depend on them.
 
@@ -6,10 +7,12 @@ use entasis::{Config, Connection, Database, tpch};
 use std::error::Error;
 use std::time::Instant;
 
-/// Number of measurements of each; the median is reported.
+/// Number of measurements of each short statement; the median is reported.
 const ROUNDS: usize = 301;
+/// The same of the long ones.
+const LONG_ROUNDS: usize = 7;
 
-/// Prints, for each query, the median microseconds of parsing it, of parsing and binding it, and of
+/// Prints, for each statement, the median microseconds of parsing it, of parsing and binding it, and of
 /// everything up to the optimized plan, as a line of JSON.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
@@ -23,13 +26,41 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         ("Q21", tpch_query("q21")),
     ];
     for (name, sql) in statements {
-        let parsed = median(&connection, |connection| connection.split(sql).map(drop))?;
-        let bound = median(&connection, |connection| connection.plan(sql).map(drop))?;
-        let optimized = median(&connection, |connection| connection.optimized(sql).map(drop))?;
-        println!(
-            r#"{{"query": "{name}", "parse": {parsed:.1}, "bind": {bound:.1}, "optimize": {optimized:.1}}}"#
-        );
+        measure(&connection, name, sql, ROUNDS)?;
     }
+    for (name, length, of) in LONG {
+        for length in [*length, length * 2] {
+            measure(&connection, &format!("{name} {length}"), &of(length), LONG_ROUNDS)?;
+        }
+    }
+    Ok(())
+}
+
+/// Statements of a length: each takes twice the time at twice the length.
+const LONG: &[(&str, usize, fn(usize) -> String)] = &[
+    ("columns", 2_500, |n| format!("SELECT {} FROM orders", list(n, ", ", |i| format!("o_custkey + {i}")))),
+    ("additions", 1_000, |n| format!("SELECT {} FROM orders", list(n, " + ", |_| "o_custkey".to_owned()))),
+    ("constants of IN", 15_000, |n| {
+        format!("SELECT 1 FROM orders WHERE o_custkey IN ({})", list(n, ", ", |i| (i * 2).to_string()))
+    }),
+    ("disjuncts", 5_000, |n| {
+        format!("SELECT 1 FROM orders WHERE {}", list(n, " OR ", |i| format!("o_custkey % 7 = {i}")))
+    }),
+    ("inputs of UNION ALL", 5_000, |n| list(n, " UNION ALL ", |i| format!("SELECT {i}"))),
+    ("rows of VALUES", 150_000, |n| format!("VALUES {}", list(n, ", ", |i| format!("({i}, 'row {i}')")))),
+];
+
+fn list(count: usize, separator: &str, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect::<Vec<String>>().join(separator)
+}
+
+fn measure(connection: &Connection, name: &str, sql: &str, rounds: usize) -> entasis::Result<()> {
+    let parsed = median(connection, rounds, |connection| connection.split(sql).map(drop))?;
+    let bound = median(connection, rounds, |connection| connection.plan(sql).map(drop))?;
+    let optimized = median(connection, rounds, |connection| connection.optimized(sql).map(drop))?;
+    println!(
+        r#"{{"query": "{name}", "parse": {parsed:.1}, "bind": {bound:.1}, "optimize": {optimized:.1}}}"#
+    );
     Ok(())
 }
 
@@ -40,14 +71,15 @@ fn tpch_query(name: &str) -> &'static str {
 
 fn median(
     connection: &Connection,
+    rounds: usize,
     work: impl Fn(&Connection) -> entasis::Result<()>,
 ) -> entasis::Result<f64> {
-    let mut times = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
+    let mut times = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
         let start = Instant::now();
         work(connection)?;
         times.push(start.elapsed().as_secs_f64() * 1e6);
     }
     times.sort_by(f64::total_cmp);
-    Ok(times[ROUNDS / 2])
+    Ok(times[rounds / 2])
 }

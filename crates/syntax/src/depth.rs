@@ -1,9 +1,15 @@
 //! Limits the nesting depth of statements, and provides enough stack for deep ones.
 //!
 //! Parser and binder are recursive, and so is the destruction of their trees. Before parsing, the tokens give
-//! an upper bound on the depth of a statement: by its brackets, and by the operators in sequence at one level
-//! (`a + b + c …` is left-deep). Beyond [`MAX_NESTING`] and [`MAX_CHAIN`] it is refused; deep statements run
-//! on a thread with a large stack ([`on_deep_stack`]), all others on the caller's.
+//! upper bounds on the depth of a statement:
+//! - its brackets ([`MAX_NESTING`]);
+//! - the operators in sequence at one level (`a + b + c …` is left-deep), which are as deep in an expression of
+//!   the plan ([`MAX_CHAIN`]);
+//! - the syntax tree, where AND, OR and set operations are left-deep, too; in a plan they are flat
+//!   ([`MAX_DEPTH`]).
+//!
+//! Beyond them it is refused; deep statements run on a thread with a large stack ([`on_deep_stack`]), all others
+//! on the caller's.
 
 use super::place::position;
 use entasis_vector::error::sqlstate;
@@ -14,8 +20,10 @@ use std::cell::Cell;
 
 /// Maximum nesting of brackets, `CASE`s and subqueries.
 pub(super) const MAX_NESTING: usize = 200;
-/// Maximum number of operators in sequence at one level.
+/// Maximum number of operators in sequence at one level, between those that are flat in a plan.
 const MAX_CHAIN: usize = 2000;
+/// Maximum number of operators of any kind, in sequence or around each other.
+const MAX_DEPTH: usize = 50_000;
 /// Nesting up to which the caller's stack is enough, even the 2 MB of a test's thread. Without optimization,
 /// frames are several times as large.
 const SHALLOW_NESTING: usize = if cfg!(debug_assertions) { 3 } else { 12 };
@@ -29,62 +37,133 @@ const DEEP_STACK: usize = 512 << 20;
 /// # Errors
 /// Resource, if it is too deep even for that.
 pub(super) fn is_deep(tokens: &[TokenWithSpan]) -> Result<bool> {
-    let (nesting, chain) = depth(tokens)?;
-    Ok(nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN)
+    let (nesting, depth) = depth(tokens)?;
+    Ok(nesting > SHALLOW_NESTING || depth > SHALLOW_CHAIN)
 }
 
-/// Upper bounds on the depth of the statement: brackets, and operators in sequence.
+/// Operators in sequence at one level of brackets. Set operations lean to the left, with joins below, which do the
+/// same, as AND and OR do, with other operators below.
+#[derive(Clone, Copy, Default)]
+struct Sequence {
+    sets: usize,
+    /// Those that are not one with the ones before them in a plan.
+    mixed: usize,
+    /// The word behind the last UNION: what it does with duplicates and names.
+    union: Option<Keyword>,
+    /// Of the query.
+    joins: usize,
+    /// AND and OR of the expression.
+    connectives: usize,
+    /// Its other operators, since the last of these.
+    chain: usize,
+    longest: usize,
+}
+
+impl Sequence {
+    /// Begins another query.
+    fn next_query(&mut self) {
+        self.sets += 1;
+        *self = Self { sets: self.sets, mixed: self.mixed, union: self.union, ..Self::default() };
+    }
+
+    /// Begins another expression.
+    fn next(&mut self) {
+        (self.connectives, self.chain, self.longest) = (0, 0, 0);
+    }
+
+    fn push(&mut self) {
+        self.chain += 1;
+        self.longest = self.longest.max(self.chain);
+    }
+
+    /// Counts AND or OR.
+    fn push_connective(&mut self) {
+        self.connectives += 1;
+        self.chain = 0;
+    }
+
+    /// Counts UNION, by the word behind it: those of a kind are flat in a plan.
+    fn push_union(&mut self, word: Keyword) {
+        self.mixed += usize::from(self.union.replace(word).is_some_and(|before| before != word));
+        self.next_query();
+    }
+
+    /// Counts another set operation.
+    fn push_set(&mut self) {
+        self.mixed += 1;
+        self.next_query();
+    }
+
+    fn depth(&self) -> usize {
+        self.sets + self.joins + self.connectives + self.longest
+    }
+}
+
+/// Upper bounds on the depth of the statement: brackets, and operators in sequence or around each other.
 fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
-    // One counter of operators for each open bracket; a comma at the same level begins a new chain.
-    let mut chains = vec![0usize];
-    let (mut nesting, mut longest, mut cases) = (0, 0, 0usize);
-    for token in tokens {
+    // One for each open bracket; a comma at the same level begins a new one.
+    let mut sequences = vec![Sequence::default()];
+    // `around`: the depth of the levels around the last one.
+    let (mut nesting, mut around, mut deepest, mut cases) = (0, 0, 0, 0usize);
+    for (at, token) in tokens.iter().enumerate() {
         let too_deep = |what: &str, limit: usize| {
             Err(Error::resource(format!("the statement {what} (the limit is {limit})"))
                 .with_sqlstate(sqlstate::TOO_COMPLEX)
                 .with_position(position(token.span.start)))
         };
+        let own = sequences.last_mut().expect("never empty");
         match &token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => chains.push(0),
+            Token::LParen | Token::LBracket | Token::LBrace => {
+                around += own.depth();
+                sequences.push(Sequence::default());
+            }
             Token::RParen | Token::RBracket | Token::RBrace => {
-                chains.pop();
-                if chains.is_empty() {
-                    chains.push(0);
+                sequences.pop();
+                match sequences.last() {
+                    Some(outer) => around -= outer.depth(),
+                    None => sequences.push(Sequence::default()),
                 }
             }
-            Token::Comma => *chains.last_mut().expect("never empty") = 0,
+            Token::Comma => own.next(),
             Token::Word(word) if word.quote_style.is_none() => match word.keyword {
                 Keyword::CASE => cases += 1,
                 Keyword::END => cases = cases.saturating_sub(1),
-                Keyword::AND
-                | Keyword::OR
-                | Keyword::NOT
-                | Keyword::UNION
-                | Keyword::EXCEPT
-                | Keyword::INTERSECT
-                | Keyword::JOIN
-                | Keyword::LIKE
-                | Keyword::IS
-                | Keyword::IN
-                | Keyword::BETWEEN => {
-                    *chains.last_mut().expect("never empty") += 1;
+                Keyword::AND | Keyword::OR => own.push_connective(),
+                Keyword::UNION => {
+                    own.push_union(
+                        tokens.get(at + 1).map_or(Keyword::NoKeyword, |next| keyword(&next.token)),
+                    );
                 }
+                Keyword::EXCEPT | Keyword::INTERSECT => own.push_set(),
+                Keyword::JOIN => own.joins += 1,
+                Keyword::NOT | Keyword::LIKE | Keyword::IS | Keyword::IN | Keyword::BETWEEN => own.push(),
                 Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::HAVING => {}
                 _ => continue,
             },
             Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Period => continue,
-            _ => *chains.last_mut().expect("never empty") += 1,
+            _ => own.push(),
         }
-        longest = longest.max(*chains.last().expect("never empty"));
-        nesting = nesting.max(chains.len() - 1 + cases);
+        let own = sequences.last().expect("never empty");
+        nesting = nesting.max(sequences.len() - 1 + cases);
+        deepest = deepest.max(around + own.depth());
         if nesting > MAX_NESTING {
             return too_deep("is nested too deeply", MAX_NESTING);
         }
-        if longest > MAX_CHAIN {
+        if own.mixed + own.joins + own.chain > MAX_CHAIN {
             return too_deep("has too many operators in a row", MAX_CHAIN);
         }
+        if deepest > MAX_DEPTH {
+            return too_deep("has too many operators", MAX_DEPTH);
+        }
     }
-    Ok((nesting, longest))
+    Ok((nesting, deepest))
+}
+
+fn keyword(token: &Token) -> Keyword {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
 }
 
 thread_local! {

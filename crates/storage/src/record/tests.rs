@@ -37,7 +37,9 @@ fn extremes(ty: DataType) -> Vec<Value> {
             let payload = f64::from_bits(0x7FF8_0000_0000_0001);
             [f64::NAN, payload, -0.0, f64::MIN_POSITIVE, f64::INFINITY].map(Value::Float).to_vec()
         }
-        DataType::Varchar => vec![Value::Text("".into()), Value::Text("é".repeat(300).into())],
+        DataType::Varchar | DataType::Json => {
+            vec![Value::Text("".into()), Value::Text("é".repeat(300).into())]
+        }
         DataType::Blob => vec![Value::Bytes([].into()), Value::Bytes([0xFF; 200].into())],
         DataType::Interval => {
             let span = |months, days, micros| Value::Interval(Interval { months, days, micros });

@@ -95,14 +95,39 @@ fn a_deep_expression_and_a_deep_subquery() {
     let not = format!("SELECT {}true", "NOT ".repeat(5000));
     let case = format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(2000), " END".repeat(2000));
     let nested = format!("SELECT * FROM {}kept{}", "(SELECT * FROM ".repeat(1000), ") q".repeat(1000));
-    let union = vec!["SELECT 1"; 1900].join(" UNION ALL ");
-    let conjunction = format!("SELECT {}true", "1 < 2 AND ".repeat(900));
-    for sql in [sum, not, case, nested, union, conjunction] {
+    let except = vec!["SELECT 1"; 5000].join(" EXCEPT ALL ");
+    let mixed = "SELECT 1, 2 UNION ALL SELECT 1, 2 UNION ".repeat(2000) + "SELECT 1, 2";
+    let joins = format!("SELECT count(*) FROM kept {}", "JOIN kept USING (answer) ".repeat(3000));
+    let around = format!("SELECT {}true{}", "1 < 2 AND (".repeat(190), ")".repeat(190));
+    for sql in [sum, not, case, nested, except, mixed, joins, around] {
         if let Err(error) = session.run(&sql) {
             assert_ne!(error.kind(), ErrorKind::Internal, "{error:?}");
         }
         session.check_alive();
     }
+}
+
+/// What is flat in a plan may be long.
+#[test]
+fn long_chains_of_and_or_and_union() {
+    let session = Session::new();
+    let chain = |word: &str, of: &dyn Fn(i64) -> String| {
+        (0..10_000).map(of).collect::<Vec<String>>().join(&format!(" {word} "))
+    };
+    let count = |sql: String| match session.run(&sql).expect("a result").row_values().next().as_deref() {
+        Some([Value::Integer(count)]) => *count,
+        other => panic!("{other:?}"),
+    };
+    let numbers = "SELECT count(*) FROM range(30000) r(i) WHERE";
+    assert_eq!(count(format!("{numbers} {}", chain("OR", &|i| format!("i = {}", i * 2)))), 10_000);
+    assert_eq!(count(format!("{numbers} {}", chain("AND", &|i| format!("i <> {}", i * 2)))), 20_000);
+    assert_eq!(count(format!("{numbers} NOT ({})", chain("OR", &|i| format!("i % 10007 = {i}")))), 14);
+    let rows = |i| format!("SELECT {} AS i", i % 100);
+    assert_eq!(count(format!("SELECT count(*) FROM ({})", chain("UNION ALL", &rows))), 10_000);
+    assert_eq!(count(format!("SELECT count(*) FROM ({})", chain("UNION", &rows))), 100);
+    let error = session.error(&format!("SELECT {}true", "1 < 2 AND ".repeat(60_000)));
+    says(&error, &["too many operators"]);
+    session.check_alive();
 }
 
 #[test]
