@@ -3,13 +3,13 @@
 //! Parser and binder are recursive, and so is the destruction of their trees. Before parsing, the tokens give
 //! upper bounds on the depth of a statement:
 //! - its brackets ([`MAX_NESTING`]);
-//! - the operators in sequence at one level (`a + b + c …` is left-deep), which are as deep in an expression of
-//!   the plan ([`MAX_CHAIN`]);
+//! - the operators in sequence at one level (`a + b + c …` is left-deep), which are as deep in an expression
+//!   of the plan ([`MAX_CHAIN`]);
 //! - the syntax tree, where AND, OR and set operations are left-deep, too; in a plan they are flat
 //!   ([`MAX_DEPTH`]).
 //!
-//! Beyond them it is refused; deep statements run on a thread with a large stack ([`on_deep_stack`]), all others
-//! on the caller's.
+//! Beyond them it is refused; deep statements run on a thread with a large stack ([`on_deep_stack`]), all
+//! others on the caller's.
 
 use super::place::position;
 use entasis_vector::error::sqlstate;
@@ -41,8 +41,8 @@ pub(super) fn is_deep(tokens: &[TokenWithSpan]) -> Result<bool> {
     Ok(nesting > SHALLOW_NESTING || depth > SHALLOW_CHAIN)
 }
 
-/// Operators in sequence at one level of brackets. Set operations lean to the left, with joins below, which do the
-/// same, as AND and OR do, with other operators below.
+/// Operators in sequence at one level of brackets. Set operations lean to the left, with joins below, which do
+/// the same, as AND and OR do, with other operators below.
 #[derive(Clone, Copy, Default)]
 struct Sequence {
     sets: usize,
