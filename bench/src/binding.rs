@@ -7,14 +7,12 @@ use entasis::{Config, Connection, Database, tpch};
 use std::error::Error;
 use std::time::Instant;
 
-/// Number of measurements of each short statement; the median is reported.
-const ROUNDS: usize = 301;
-/// The same of the long ones.
+/// Number of measurements of each long statement; the median is reported.
 const LONG_ROUNDS: usize = 7;
 
-/// Prints, for each statement, the median microseconds of parsing it, of parsing and binding it, and of
-/// everything up to the optimized plan, as a line of JSON.
-pub fn run() -> Result<(), Box<dyn Error>> {
+/// Prints, for each statement whose name has `only` in it, the median microseconds of parsing it, of parsing
+/// and binding it, and of everything up to the optimized plan, as a line of JSON.
+pub fn run(only: &str, rounds: usize) -> Result<(), Box<dyn Error>> {
     let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
     let connection = database.connect();
     tpch::load(&connection, 0.001, &mut |_, _| ())?;
@@ -25,10 +23,10 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         ("Q5", tpch_query("q05")),
         ("Q21", tpch_query("q21")),
     ];
-    for (name, sql) in statements {
-        measure(&connection, name, sql, ROUNDS)?;
+    for (name, sql) in statements.into_iter().filter(|(name, _)| name.contains(only)) {
+        measure(&connection, name, sql, rounds)?;
     }
-    for (name, length, of) in LONG {
+    for (name, length, of) in LONG.iter().filter(|(name, ..)| name.contains(only)) {
         for length in [*length, length * 2] {
             measure(&connection, &format!("{name} {length}"), &of(length), LONG_ROUNDS)?;
         }

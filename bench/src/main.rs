@@ -51,8 +51,15 @@ enum Command {
         #[arg(long, default_value = "auto")]
         compression: String,
     },
-    /// Times of parsing, binding and optimizing: a line of JSON for each of five queries, in microseconds.
-    Binding,
+    /// Times of parsing, binding and optimizing, in microseconds: a line of JSON for each statement.
+    Binding {
+        /// Only statements whose names have this in them.
+        #[arg(long, default_value = "")]
+        only: String,
+        /// Times that each short statement is measured; the median counts.
+        #[arg(long, default_value_t = 301)]
+        rounds: usize,
+    },
     /// Costs of strategies of chunk compaction by the model of the paper: its Figure 5.
     CompactionSim,
     /// Writers in several threads on one database: a line of JSON for each measurement.
@@ -82,7 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Command::Hap { rows, random, file, compression } => {
             hap::run(rows, random, file.as_deref(), &compression)
         }
-        Command::Binding => binding::run(),
+        Command::Binding { only, rounds } => binding::run(&only, rounds),
         Command::CompactionSim => {
             compaction_sim::run();
             Ok(())

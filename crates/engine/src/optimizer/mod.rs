@@ -44,6 +44,7 @@ mod renamed;
 mod repeats;
 mod restrict;
 mod samples;
+mod seen;
 mod simplify;
 mod singles;
 mod sums;

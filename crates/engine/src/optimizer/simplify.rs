@@ -7,6 +7,7 @@
 //! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there
 //! are any.
 
+use super::seen::Seen;
 use crate::plan::freedom::{may_move, may_repeat};
 use crate::plan::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
@@ -14,7 +15,6 @@ use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
 use entasis_vector::statement::ahead;
 use entasis_vector::{DataType, Result, Value};
 use std::collections::HashSet;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Simplifies all expressions of the plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -156,26 +156,6 @@ fn negate(inner: Expr) -> Expr {
     }
 }
 
-/// The hashes of the parts of a conjunction or disjunction that are kept, so that each of very many is not
-/// compared with all others.
-#[derive(Default)]
-struct Seen(HashSet<u64>);
-
-impl Seen {
-    fn hash(part: &Expr) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(part)
-    }
-
-    fn add(&mut self, part: &Expr) {
-        self.0.insert(Seen::hash(part));
-    }
-
-    /// True if a part is among those kept.
-    fn has(&self, kept: &[Expr], part: &Expr) -> bool {
-        self.0.contains(&Seen::hash(part)) && kept.contains(part)
-    }
-}
-
 fn simplify_and(parts: Vec<Expr>) -> Expr {
     let mut kept: Vec<Expr> = Vec::with_capacity(parts.len());
     let mut seen = Seen::default();
@@ -191,10 +171,7 @@ fn simplify_and(parts: Vec<Expr>) -> Expr {
             Expr::Literal { value: Value::Boolean(true), .. } => {}
             Expr::Literal { value: Value::Boolean(false), .. } => return Expr::boolean(false),
             part if seen.has(&kept, &part) && may_repeat(&part) => {}
-            part => {
-                seen.add(&part);
-                kept.push(part);
-            }
+            part => kept.push(part),
         }
     }
     match kept.len() {
@@ -214,21 +191,38 @@ fn simplify_or(parts: Vec<Expr>) -> Expr {
             other => flat.push(other),
         }
     }
+    let mut keep = |part: Expr| {
+        if !(seen.has(&kept, &part) && may_repeat(&part)) {
+            kept.push(part);
+        }
+    };
+    // Neighbours that look for the same thing become one list.
+    let mut last: Option<Sought> = None;
     for part in flat {
         match part {
-            Expr::Literal { value: Value::Boolean(false), .. } => {}
+            Expr::Literal { value: Value::Boolean(false), .. } => continue,
             Expr::Literal { value: Value::Boolean(true), .. } => return Expr::boolean(true),
-            part if seen.has(&kept, &part) && may_repeat(&part) => {}
-            part => {
-                match kept.pop() {
-                    // Neighbours that look for the same thing become one list.
-                    Some(last) => kept.extend(merge_lists(last, part)),
-                    None => kept.push(part),
+            _ => {}
+        }
+        match Sought::of(part) {
+            Ok(sought) => match &mut last {
+                Some(last) if last.input == sought.input => last.values.extend(sought.values),
+                last => {
+                    if let Some(before) = last.replace(sought) {
+                        keep(before.into_expr());
+                    }
                 }
-                // Merging may have changed both.
-                kept.iter().rev().take(2).for_each(|part| seen.add(part));
+            },
+            Err(part) => {
+                if let Some(before) = last.take() {
+                    keep(before.into_expr());
+                }
+                keep(part);
             }
         }
+    }
+    if let Some(last) = last {
+        keep(last.into_expr());
     }
     match kept.len() {
         0 => Expr::boolean(false),
@@ -237,36 +231,40 @@ fn simplify_or(parts: Vec<Expr>) -> Expr {
     }
 }
 
-/// `a OR b` as one list, if both look for one thing among constants.
-fn merge_lists(a: Expr, b: Expr) -> Vec<Expr> {
-    match (as_list(a), as_list(b)) {
-        (Ok((input, mut list)), Ok((other, more))) if input == other => {
-            let new: Vec<Value> = more.into_iter().filter(|value| !list.contains(value)).collect();
-            list.extend(new);
-            vec![from_list(input, list)]
+/// `x = constant` and `x IN (…)`: what is looked for and where.
+struct Sought {
+    input: Expr,
+    values: Vec<Value>,
+}
+
+impl Sought {
+    fn of(expr: Expr) -> Result<Sought, Expr> {
+        match expr {
+            Expr::Compare { op: CompareOp::Eq, left, right } if may_repeat(&left) => match *right {
+                Expr::Literal { value, .. } if !value.is_null() => {
+                    Ok(Sought { input: *left, values: vec![value] })
+                }
+                right => Err(Expr::Compare { op: CompareOp::Eq, left, right: Box::new(right) }),
+            },
+            Expr::InList { input, list } if may_repeat(&input) => Ok(Sought { input: *input, values: list }),
+            other => Err(other),
         }
-        (a, b) => [a, b].map(|e| e.map_or_else(|e| e, |(input, list)| from_list(input, list))).into(),
     }
-}
 
-/// `x = constant` and `x IN (…)` as what is looked for and where.
-fn as_list(expr: Expr) -> Result<(Expr, Vec<Value>), Expr> {
-    match expr {
-        Expr::Compare { op: CompareOp::Eq, left, right } if may_repeat(&left) => match *right {
-            Expr::Literal { value, .. } if !value.is_null() => Ok((*left, vec![value])),
-            right => Err(Expr::Compare { op: CompareOp::Eq, left, right: Box::new(right) }),
-        },
-        Expr::InList { input, list } if may_repeat(&input) => Ok((*input, list)),
-        other => Err(other),
+    /// The condition, with each value once.
+    fn into_expr(mut self) -> Expr {
+        if self.values.len() > 1 {
+            let mut known = HashSet::with_capacity(self.values.len());
+            self.values.retain(|value| known.insert(value.clone()));
+        }
+        match self.values.as_slice() {
+            [value] if !value.is_null() => {
+                let literal = Expr::literal(value.clone(), self.input.ty());
+                Expr::compare(CompareOp::Eq, self.input, literal)
+            }
+            _ => Expr::InList { input: Box::new(self.input), list: self.values },
+        }
     }
-}
-
-fn from_list(input: Expr, mut list: Vec<Value>) -> Expr {
-    if list.len() == 1 && !list[0].is_null() {
-        let ty = input.ty();
-        return Expr::compare(CompareOp::Eq, input, Expr::literal(list.pop().expect("one"), ty));
-    }
-    Expr::InList { input: Box::new(input), list }
 }
 
 fn simplify_case(branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, ty: DataType) -> Expr {

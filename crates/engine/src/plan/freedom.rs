@@ -21,8 +21,10 @@ use entasis_vector::{ColumnId, DataType, Value};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// The least and the greatest value of columns.
-type Ranges = HashMap<ColumnId, (i128, i128)>;
+/// The least and the greatest value.
+type Range = (i128, i128);
+/// Those of columns.
+type Ranges = HashMap<ColumnId, Range>;
 
 thread_local! {
     /// What is known of the columns of the plan that this thread optimizes.
@@ -33,23 +35,27 @@ thread_local! {
 pub(crate) fn within_ranges_of<T>(plan: &mut Plan, f: impl FnOnce(&mut Plan) -> T) -> T {
     let mut computed = HashSet::new();
     crate::plan::tree::each_expr(&mut plan.root, &mut |expr| {
-        expr.visit(&mut |part| {
-            let adds = matches!(
-                part,
-                Expr::Arithmetic { .. } | Expr::Negate(_) | Expr::Function { function: Function::Abs, .. }
-            );
-            if adds {
-                let mut read = Vec::new();
-                part.collect_columns(&mut read);
-                computed.extend(read);
-            }
-        });
+        collect_computed(expr, &mut computed);
     });
     let mut known = Ranges::new();
     if !computed.is_empty() {
         collect_ranges(&plan.root, &computed, &mut known);
     }
     with_ranges(known, || f(plan))
+}
+
+/// Adds the columns that arithmetic reads.
+fn collect_computed(expr: &Expr, into: &mut HashSet<ColumnId>) {
+    match expr {
+        Expr::Arithmetic { .. } | Expr::Negate(_) | Expr::Function { function: Function::Abs, .. } => {
+            expr.visit(&mut |part| {
+                if let Expr::Column { id, .. } = part {
+                    into.insert(*id);
+                }
+            });
+        }
+        _ => expr.each_child(&mut |child| collect_computed(child, into)),
+    }
 }
 
 fn collect_ranges(node: &Node, wanted: &HashSet<ColumnId>, into: &mut Ranges) {
@@ -130,13 +136,28 @@ pub fn has_forms(ty: DataType) -> bool {
 
 /// True if evaluating `expr` for a row that the statement would not have evaluated it for may raise an error.
 pub(crate) fn may_fail(expr: &Expr) -> bool {
-    let mut fails = false;
-    expr.visit(&mut |part| fails = fails || node_may_fail(part));
-    fails
+    outcome(expr).0
 }
 
-/// Whether the operation itself may fail, with operands that do not.
-fn node_may_fail(expr: &Expr) -> bool {
+/// Whether evaluating `expr` may fail, and the least and the greatest (unscaled) number that it may be.
+// PERF: of both at once, each operand is looked at once: sums are deep.
+fn outcome(expr: &Expr) -> (bool, Option<Range>) {
+    let (mut fails, mut is_read) = (false, false);
+    let computed = computed_range(expr, &mut |operand| {
+        is_read = true;
+        let (operand_fails, range) = outcome(operand);
+        fails |= operand_fails;
+        range
+    });
+    if !is_read {
+        expr.each_child(&mut |operand| fails |= may_fail(operand));
+    }
+    (fails || node_may_fail(expr, computed), range(expr, computed))
+}
+
+/// Whether the operation itself may fail, with operands that do not. Its results are in `computed`, before
+/// they are tested.
+fn node_may_fail(expr: &Expr, computed: Option<Range>) -> bool {
     match expr {
         Expr::Arithmetic { op: ArithmeticOp::Divide | ArithmeticOp::Modulo, right, .. } => {
             // The least integer by -1 is out of range.
@@ -148,9 +169,9 @@ fn node_may_fail(expr: &Expr) -> bool {
         } => false,
         Expr::Arithmetic { op: ArithmeticOp::ShiftLeft | ArithmeticOp::ShiftRight, .. } => false,
         Expr::Arithmetic { ty, .. } | Expr::Function { function: Function::Abs, ty, .. } => {
-            may_overflow(expr, *ty)
+            may_overflow(expr, *ty, computed)
         }
-        Expr::Negate(input) => may_overflow(expr, input.ty()),
+        Expr::Negate(input) => may_overflow(expr, input.ty(), computed),
         Expr::Cast { input, ty, lenient: false } => !is_safe_cast(input.ty(), *ty),
         Expr::Like { pattern, .. } => !matches!(&**pattern, Expr::Literal { .. }),
         Expr::Function { function, args, .. } => match function {
@@ -169,12 +190,11 @@ fn node_may_fail(expr: &Expr) -> bool {
 /// True if arithmetic with a result of this type may be out of its range. Of dates and times that is asked
 /// only where it is known which ones there are: nobody has those of the year 290000, and conditions on days
 /// between two tables must not wait for all other joins.
-fn may_overflow(expr: &Expr, ty: DataType) -> bool {
+fn may_overflow(expr: &Expr, ty: DataType, computed: Option<Range>) -> bool {
     if ty.is_float() {
         return false;
     }
-    let known = computed_range(expr);
-    match (limits(ty), known) {
+    match (limits(ty), computed) {
         (Some(limits), Some(range)) => range.0 < limits.0 || range.1 > limits.1,
         _ => ty.is_integer() && !is_of_moments(expr) || ty.is_decimal(),
     }
@@ -182,7 +202,9 @@ fn may_overflow(expr: &Expr, ty: DataType) -> bool {
 
 /// True for arithmetic with dates and times.
 fn is_of_moments(expr: &Expr) -> bool {
-    expr.children().into_iter().any(|part| is_moment(part.ty()))
+    let mut found = false;
+    expr.each_child(&mut |part| found |= is_moment(part.ty()));
+    found
 }
 
 fn is_moment(ty: DataType) -> bool {
@@ -193,25 +215,27 @@ fn is_moment(ty: DataType) -> bool {
 }
 
 /// The results that a type has room for: the extremes of dates and timestamps are infinity.
-fn limits(ty: DataType) -> Option<(i128, i128)> {
+fn limits(ty: DataType) -> Option<Range> {
     let (low, high) = ty.integer_range()?;
     Some(if is_moment(ty) { (low + 2, high - 1) } else { (low, high) })
 }
 
-/// The least and the greatest (unscaled) number that an expression may be.
-fn range(expr: &Expr) -> Option<(i128, i128)> {
+/// The least and the greatest (unscaled) number that an expression may be, if what it computes is in
+/// `computed` before it is tested.
+fn range(expr: &Expr, computed: Option<Range>) -> Option<Range> {
     let fits = expr.ty().integer_range()?;
     let (low, high) = match expr {
         Expr::Literal { value: Value::Integer(v), .. } => (*v, *v),
         Expr::Column { id, .. } => RANGES.with(|ranges| ranges.borrow().get(id).copied()).unwrap_or(fits),
-        _ => computed_range(expr).unwrap_or(fits),
+        _ => computed.unwrap_or(fits),
     };
     // What is out of range is an error, and no value.
     Some((low.max(fits.0), high.min(fits.1)))
 }
 
-/// The range of the results of an operation on numbers before they are tested; `None` for all others.
-fn computed_range(expr: &Expr) -> Option<(i128, i128)> {
+/// The range of the results of an operation on numbers before they are tested, by those of its operands, of
+/// which it asks for all or none; `None` for all others.
+fn computed_range(expr: &Expr, range_of: &mut impl FnMut(&Expr) -> Option<Range>) -> Option<Range> {
     let scale = |ty: DataType| match ty {
         DataType::Decimal { scale, .. } => Some(scale),
         ty if ty.is_integer() => Some(0),
@@ -220,7 +244,8 @@ fn computed_range(expr: &Expr) -> Option<(i128, i128)> {
     match expr {
         Expr::Arithmetic { op, left, right, .. } if is_of_moments(expr) => moments(*op, left, right),
         Expr::Arithmetic { op, left, right, ty } => {
-            let (a, b) = (range(left)?, range(right)?);
+            let (a, b) = (range_of(left), range_of(right));
+            let (a, b) = (a?, b?);
             let (l, r, own) = (scale(left.ty())?, scale(right.ty())?, scale(*ty)?);
             match op {
                 ArithmeticOp::Multiply if own == l + r => {
@@ -231,7 +256,7 @@ fn computed_range(expr: &Expr) -> Option<(i128, i128)> {
                     Some((p.min(q).min(r).min(s), p.max(q).max(r).max(s)))
                 }
                 ArithmeticOp::Add | ArithmeticOp::Subtract => {
-                    let up = |(low, high): (i128, i128), from: u8| {
+                    let up = |(low, high): Range, from: u8| {
                         let by = 10i128.checked_pow(u32::from(own.checked_sub(from)?))?;
                         Some((low.checked_mul(by)?, high.checked_mul(by)?))
                     };
@@ -245,19 +270,22 @@ fn computed_range(expr: &Expr) -> Option<(i128, i128)> {
             }
         }
         Expr::Negate(input) => {
+            let range = range_of(input);
             scale(input.ty())?;
-            let (low, high) = range(input)?;
+            let (low, high) = range?;
             Some((high.checked_neg()?, low.checked_neg()?))
         }
         Expr::Function { function: Function::Abs, args, ty } => {
+            let range = range_of(args.first()?);
             scale(*ty)?;
-            let (low, high) = range(args.first()?)?;
+            let (low, high) = range?;
             Some((0, high.max(low.checked_neg()?)))
         }
-        Expr::Cast { input, ty, .. } if ty.is_integer() && input.ty().is_integer() => range(input),
+        Expr::Cast { input, ty, .. } if ty.is_integer() && input.ty().is_integer() => range_of(input),
         Expr::Cast { input, ty: DataType::Decimal { scale: to, .. }, .. } => {
+            let range = range_of(input);
             let by = 10i128.checked_pow(u32::from(to.checked_sub(scale(input.ty())?)?))?;
-            let (low, high) = range(input)?;
+            let (low, high) = range?;
             Some((low.checked_mul(by)?, high.checked_mul(by)?))
         }
         _ => None,
@@ -269,7 +297,7 @@ const DAY: i128 = 86_400_000_000;
 
 /// The range of a date or timestamp, and an interval, a number of days, or another one; `None` if it is not
 /// known which ones these are, or if infinity is among them.
-fn moments(op: ArithmeticOp, left: &Expr, right: &Expr) -> Option<(i128, i128)> {
+fn moments(op: ArithmeticOp, left: &Expr, right: &Expr) -> Option<Range> {
     let known = |expr: &Expr| {
         let (low, high) = match expr {
             Expr::Literal { value: Value::Integer(v), .. } => (*v, *v),

@@ -125,6 +125,23 @@ fn declared_keys_remove_joins_and_group_keys() {
     check_plans(&connection, "declared_keys", &queries);
 }
 
+/// Lists are taken apart beside their rows where nothing is asked of their elements together; elsewhere rows
+/// are told apart by their numbers. No list is a key of a join.
+#[test]
+fn lists_are_never_compared_to_take_them_apart() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    let table = "CREATE TABLE t AS SELECT i AS id, range(i % 5) AS l FROM range(100000) r(i)";
+    connection.query(table, &[]).expect("the statement is valid");
+    let queries = [
+        "SELECT id, x FROM t, unnest(l) u(x)",
+        "SELECT id, x FROM t LEFT JOIN unnest(l) u(x) ON true",
+        "SELECT id, (SELECT sum(x) FROM unnest(l) u(x) WHERE x > 1) AS total FROM t",
+        "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(l) u(x) WHERE x = id % 3)",
+        "SELECT id FROM t WHERE 3 = ANY (l)",
+    ];
+    check_plans(&connection, "unnest", &queries);
+}
+
 /// Bands, overlaps and as-of joins are searched in sorted order, except for a few rows, or if equal keys
 /// leave only a few.
 #[test]

@@ -432,32 +432,59 @@ impl Expr {
 
     /// The direct operands, in order.
     pub fn children(&self) -> Vec<&Expr> {
-        match self {
-            Expr::Column { .. } | Expr::Literal { .. } | Expr::Parameter { .. } => vec![],
-            Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } => vec![left, right],
-            Expr::Negate(input) | Expr::Not(input) | Expr::IsNull(input) => vec![input],
-            Expr::Cast { input, .. } | Expr::InList { input, .. } => vec![input],
-            Expr::Like { input, pattern, .. } => vec![input, pattern],
-            Expr::And(parts) | Expr::Or(parts) => parts.iter().collect(),
-            Expr::Function { args, .. } | Expr::External { args, .. } => args.iter().collect(),
-            Expr::Case { branches, otherwise, .. } => {
-                branches.iter().flat_map(|(c, r)| [c, r]).chain(otherwise.as_deref()).collect()
-            }
-        }
+        let mut children = Vec::new();
+        self.each_child(&mut |child| children.push(child));
+        children
     }
 
     /// The direct operands, in order, to be rewritten.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        let mut children = Vec::new();
+        self.each_child_mut(&mut |child| children.push(child));
+        children
+    }
+
+    /// Calls `f` for each direct operand, in order.
+    // PERF: without the vector of `children`; rules walk expressions all the time.
+    pub fn each_child<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         match self {
-            Expr::Column { .. } | Expr::Literal { .. } | Expr::Parameter { .. } => vec![],
-            Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } => vec![left, right],
-            Expr::Negate(input) | Expr::Not(input) | Expr::IsNull(input) => vec![input],
-            Expr::Cast { input, .. } | Expr::InList { input, .. } => vec![input],
-            Expr::Like { input, pattern, .. } => vec![input, pattern],
-            Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().collect(),
-            Expr::Function { args, .. } | Expr::External { args, .. } => args.iter_mut().collect(),
+            Expr::Column { .. } | Expr::Literal { .. } | Expr::Parameter { .. } => {}
+            Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Expr::Negate(input) | Expr::Not(input) | Expr::IsNull(input) => f(input),
+            Expr::Cast { input, .. } | Expr::InList { input, .. } => f(input),
+            Expr::Like { input, pattern, .. } => {
+                f(input);
+                f(pattern);
+            }
+            Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(f),
+            Expr::Function { args, .. } | Expr::External { args, .. } => args.iter().for_each(f),
             Expr::Case { branches, otherwise, .. } => {
-                branches.iter_mut().flat_map(|(c, r)| [c, r]).chain(otherwise.as_deref_mut()).collect()
+                branches.iter().flat_map(|(c, r)| [c, r]).chain(otherwise.as_deref()).for_each(f);
+            }
+        }
+    }
+
+    /// Calls `f` for each direct operand, in order, to be rewritten.
+    pub fn each_child_mut<'a>(&'a mut self, f: &mut impl FnMut(&'a mut Expr)) {
+        match self {
+            Expr::Column { .. } | Expr::Literal { .. } | Expr::Parameter { .. } => {}
+            Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Expr::Negate(input) | Expr::Not(input) | Expr::IsNull(input) => f(input),
+            Expr::Cast { input, .. } | Expr::InList { input, .. } => f(input),
+            Expr::Like { input, pattern, .. } => {
+                f(input);
+                f(pattern);
+            }
+            Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(f),
+            Expr::Function { args, .. } | Expr::External { args, .. } => args.iter_mut().for_each(f),
+            Expr::Case { branches, otherwise, .. } => {
+                branches.iter_mut().flat_map(|(c, r)| [c, r]).chain(otherwise.as_deref_mut()).for_each(f);
             }
         }
     }
@@ -465,17 +492,15 @@ impl Expr {
     /// Calls `f` for this expression and all below it, parents first.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         f(self);
-        for child in self.children() {
-            child.visit(f);
-        }
+        self.each_child(&mut |child| child.visit(f));
     }
 
     /// Replaces expressions from the leaves up: `f` sees each one after its operands.
     pub fn transform(mut self, f: &mut impl FnMut(Expr) -> Expr) -> Expr {
-        for child in self.children_mut() {
+        self.each_child_mut(&mut |child| {
             let taken = std::mem::replace(child, Expr::boolean(false));
             *child = taken.transform(f);
-        }
+        });
         f(self)
     }
 

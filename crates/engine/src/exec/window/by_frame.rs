@@ -581,6 +581,9 @@ impl<'a> Fold<'a> {
     /// The result of each frame, flat.
     fn finish(mut self) -> Result<Vector> {
         self.flush()?;
+        // Long results take about as much as the states that they are written of.
+        let states = self.memory.bytes();
+        self.memory.resize(2 * states)?;
         let result = &self.spec.layout.results[0];
         let mut out = Vector::new(result.meta.physical);
         match result.kind {

@@ -63,7 +63,7 @@ use crate::memory::Reservation;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
-use entasis_vector::{Buffer, Chunk, Error, Result, Selection, Vector};
+use entasis_vector::{Buffer, Chunk, Error, PhysicalType, Result, Selection, Vector};
 use frame::Frames;
 use kept::KeptOrder;
 use layout::WindowLayout;
@@ -80,6 +80,8 @@ const SECTION_CHUNKS: usize = 16;
 const LARGE_CHUNKS: usize = 64;
 /// Bytes of lists and texts that the results of a chunk should have at most.
 const RESULT_BYTES: usize = 4 << 20;
+/// Rows of the first chunk if there are lists and texts among its results: nothing tells how long they are.
+const FIRST_ROWS: usize = 64;
 /// All workers prepare a partition together if it exceeds all rows divided by this and by the number of
 /// workers.
 const PARTS: usize = 4;
@@ -319,6 +321,9 @@ impl Source for WindowSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         let layout = &self.shared.layout;
         let vectors = |metas: &[ColumnMeta]| metas.iter().map(|meta| Vector::new(meta.physical)).collect();
+        let most = self.shared.context.settings.chunk_rows;
+        let has_long =
+            layout.output[layout.passed..].iter().any(|meta| meta.physical == PhysicalType::Str);
         Ok(Box::new(WindowReader {
             columns: (0..layout.passed).collect(),
             passed: vectors(&layout.output[..layout.passed]),
@@ -327,7 +332,7 @@ impl Source for WindowSource {
             picks: Vec::new(),
             spares: Vec::new(),
             taken: None,
-            most: self.shared.context.settings.chunk_rows,
+            most: if has_long { most.min(FIRST_ROWS) } else { most },
             number: 0,
             shared: self.shared.clone(),
         }))
