@@ -12,6 +12,7 @@
 //! others on the caller's.
 
 use super::place::position;
+use super::tokens::keyword;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result, statement};
 use sqlparser::keywords::Keyword;
@@ -129,11 +130,7 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
                 Keyword::CASE => cases += 1,
                 Keyword::END => cases = cases.saturating_sub(1),
                 Keyword::AND | Keyword::OR => own.push_connective(),
-                Keyword::UNION => {
-                    own.push_union(
-                        tokens.get(at + 1).map_or(Keyword::NoKeyword, |next| keyword(&next.token)),
-                    );
-                }
+                Keyword::UNION => own.push_union(keyword(tokens.get(at + 1))),
                 Keyword::EXCEPT | Keyword::INTERSECT => own.push_set(),
                 Keyword::JOIN => own.joins += 1,
                 Keyword::NOT | Keyword::LIKE | Keyword::IS | Keyword::IN | Keyword::BETWEEN => own.push(),
@@ -157,13 +154,6 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
         }
     }
     Ok((nesting, deepest))
-}
-
-fn keyword(token: &Token) -> Keyword {
-    match token {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    }
 }
 
 thread_local! {

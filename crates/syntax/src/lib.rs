@@ -5,7 +5,7 @@
 //! lists  stored  keyed                             lists as parameters; texts that the catalog keeps;
 //!                                                  statements that name rows by values
 //! build                                            parts of trees
-//! parse                                            a script to statements
+//! parse  tokenize                                  a script to statements; to tokens
 //! commands                                         statements about a whole database
 //! grammar  preparing                               one statement from its tokens
 //! words                                            tokens that the parser would misinterpret
@@ -37,6 +37,7 @@ mod sample;
 pub mod sequence_call;
 pub mod stored;
 pub mod targets;
+mod tokenize;
 mod tokens;
 pub mod types;
 pub mod using_key;

@@ -1,6 +1,6 @@
 //! Text to syntax trees.
 //!
-//! A script is tokenized once and split at its semicolons; every statement is parsed separately, so that each
+//! A script is [tokenized](tokenize) once and split at its semicolons; every statement is parsed separately, so that each
 //! knows its text:
 //!
 //! 1. tokens that the parser would misinterpret are replaced by ones that it knows: in the whole script
@@ -11,17 +11,17 @@
 //!    [`StatementParser`].
 
 use super::depth::{is_deep, on_deep_stack};
-use super::dialect::EntasisDialect;
 use super::grammar::StatementParser;
 use super::parsed::{Ast, Parsed};
 use super::place::{Lines, position, split_location};
 use super::placeholders::Places;
-use super::{asof, integers, preparing, words};
+use super::tokenize::Failed;
+use super::{asof, integers, preparing, tokenize, words};
 use entasis_vector::error::sqlstate;
 use entasis_vector::statement::{STEP, check, reserve};
 use entasis_vector::{Error, Result};
 use sqlparser::ast;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 /// Parses a script: statements separated by semicolons. Comments and empty statements are dropped.
 ///
@@ -33,19 +33,19 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
         little if little < STEP => None,
         much => reserve(much)?,
     };
-    let mut tokens = Vec::new();
-    if let Err(error) = Tokenizer::new(&EntasisDialect, sql).tokenize_with_location_into_buf(&mut tokens) {
-        let place = match is_open(&error.message) {
-            // It begins where the last token ends.
-            true => tokens.last().map_or(Location::empty(), |token| token.span.end),
-            false => error.location,
-        };
-        let told = Error::input(tokenizer_message(&error.message)).with_position(position(place));
-        return Err(told.with_sqlstate(sqlstate::SYNTAX));
-    }
-    check()?;
-    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-    tokens.shrink_to_fit();
+    let tokens = match tokenize::tokens(sql) {
+        Ok(tokens) => tokens,
+        Err(Failed::Cancelled(error)) => return Err(error),
+        Err(Failed::Token(error, last)) => {
+            let place = match is_open(&error.message) {
+                // It begins where the last token ends.
+                true => last.unwrap_or_else(Location::empty),
+                false => error.location,
+            };
+            let told = Error::input(tokenizer_message(&error.message)).with_position(position(place));
+            return Err(told.with_sqlstate(sqlstate::SYNTAX));
+        }
+    };
     let tokens = asof::settle(integers::settle(tokens)?)?;
     let lines = Lines::of(sql);
     let mut statements = Vec::new();
@@ -112,6 +112,7 @@ fn parse_statement(
     places: &mut Places,
 ) -> Result<Parsed> {
     let deep = is_deep(&tokens)?;
+    check()?;
     let count = tokens.len();
     let text = text_of(sql, lines, &tokens);
     let prepared = |tokens| parse_statement(sql, lines, tokens, &mut Places::default());
@@ -121,7 +122,9 @@ fn parse_statement(
         return Ok(Parsed { ast, text, parameters: 0, names, deep, tokens: count, qualifiers });
     }
     let qualifiers = qualifiers(&tokens);
+    check()?;
     let parameters = places.number(&mut tokens)?;
+    check()?;
     words::settle(&mut tokens, |span| &sql[lines.offset(span.start)..lines.offset(span.end)])?;
     let ast = on_deep_stack(deep, || StatementParser::new(tokens, lines).statement());
     let ast = ast.map_err(|error| check().err().unwrap_or(error))?;

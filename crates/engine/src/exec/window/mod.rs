@@ -322,8 +322,7 @@ impl Source for WindowSource {
         let layout = &self.shared.layout;
         let vectors = |metas: &[ColumnMeta]| metas.iter().map(|meta| Vector::new(meta.physical)).collect();
         let most = self.shared.context.settings.chunk_rows;
-        let has_long =
-            layout.output[layout.passed..].iter().any(|meta| meta.physical == PhysicalType::Str);
+        let has_long = layout.output[layout.passed..].iter().any(|meta| meta.physical == PhysicalType::Str);
         Ok(Box::new(WindowReader {
             columns: (0..layout.passed).collect(),
             passed: vectors(&layout.output[..layout.passed]),
