@@ -3,8 +3,10 @@
 //!
 //! Keys are looked for from the outside in, so that in `GROUP BY a, a + 1` the sum is a key. To find one, the
 //! hashes of all parts of an expression are computed in one walk, and compared with those of the keys.
+//!
+//! A column of a table whose declared key is among the keys has one value in each group ([`determined`]).
 
-use entasis_engine::plan::ColumnSet;
+use entasis_engine::plan::{ColumnSet, Node, Scan};
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Error, Result};
@@ -84,6 +86,22 @@ impl<'k> Regroup<'k> {
         }
         expr.children_mut().into_iter().try_for_each(|child| self.part(child, parts, at, name))
     }
+}
+
+/// The columns that depend on the columns `keys` in the rows of `node`: those of tables whose declared keys are
+/// among them. Where an outer join fills a row with NULLs, it fills all of them.
+pub(crate) fn determined(node: &Node, keys: &ColumnSet) -> ColumnSet {
+    let mut found = ColumnSet::default();
+    let mut rest = vec![node];
+    while let Some(node) = rest.pop() {
+        rest.extend(node.children());
+        let Node::Scan(Scan { relation, columns, .. }) = node else { continue };
+        let is_key = |at: &usize| columns.iter().any(|(id, own)| own == at && keys.contains(*id));
+        if relation.keys().iter().any(|key| key.iter().all(is_key)) {
+            columns.iter().for_each(|(id, _)| found.insert(*id));
+        }
+    }
+    found
 }
 
 fn not_grouped(name: &str) -> Error {

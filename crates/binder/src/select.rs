@@ -13,13 +13,14 @@ use crate::binder::{Binder, ambiguous, located};
 use crate::bound::Bound;
 use crate::literal::plain;
 use crate::query::{Item, Range, Rows, filter, limited, ordinal, places, project, take};
-use crate::regroup::Regroup;
+use crate::regroup::{Regroup, determined};
 use crate::scope::{Alias, Clause, Pending, Rel, Scope, WindowUse};
 use crate::settle::settled;
 use crate::star::Source;
 use crate::subquery::join_pending;
 use entasis_engine::plan::{
-    self, AggregateCall, Bound as End, Frame, Node, Sort, SortKey, Unnest, Window, WindowCall, WindowFunction,
+    self, AggregateCall, AggregateFunction, Bound as End, ColumnSet, Frame, Node, Sort, SortKey, Unnest,
+    Window, WindowCall, WindowFunction,
 };
 use entasis_functions::types::Given;
 use entasis_syntax::clauses;
@@ -285,12 +286,29 @@ impl<'a, 'q> Binder<'a, 'q> {
             let input = node.columns();
             let made: Vec<(ColumnId, Expr)> =
                 keys.iter().map(|(column, key)| (*column, settled(key.clone()))).collect();
-            let aggregates =
+            let mut aggregates: Vec<(ColumnId, AggregateCall)> =
                 aggregates.into_iter().map(|(column, call)| (column, settled_call(call))).collect();
+            let known = if sets.is_none() { key_columns(&keys) } else { ColumnSet::default() };
+            let determined = determined(&node, &known);
+            let mut used = Vec::new();
+            if !determined.is_empty() {
+                let mut look = columns_among(determined, known, &mut used);
+                each_over_groups(&mut parts, &mut window_calls, &mut unnests, &mut above, &mut look)?;
+            }
+            // Of a column that depends on the keys, any value is the value.
+            let single: Vec<(Expr, ColumnId)> = used
+                .into_iter()
+                .map(|(id, expr)| {
+                    let column = self.columns.add(self.columns.get(id).name.clone(), expr.ty(), true);
+                    aggregates.push((column, any_value(expr.clone())));
+                    (expr, column)
+                })
+                .collect();
             // A subquery has the keys as they are computed.
             let written = keys.iter().map(|(column, key)| (key, *column));
-            let regroup =
-                Regroup::new(written.chain(made.iter().map(|(column, key)| (key, *column))), &input);
+            let computed = made.iter().map(|(column, key)| (key, *column));
+            let single = single.iter().map(|(value, column)| (value, *column));
+            let regroup = Regroup::new(written.chain(computed).chain(single), &input);
             let columns = &self.columns;
             let name = |id: ColumnId| {
                 let of = |rel: &Rel| rel.columns.all.iter().any(|(_, own)| *own == id);
@@ -298,10 +316,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 relations.iter().find(|rel| of(rel)).map_or_else(|| name.clone(), |rel| rel.qualified(name))
             };
             let mut apply = |expr: &mut Expr| regroup.apply(expr, &name);
-            parts.each(&mut apply)?;
-            window_calls.iter_mut().try_for_each(|call| each_of_window(call, &mut apply))?;
-            unnests.iter_mut().try_for_each(|(_, list, _)| apply(list))?;
-            above.iter_mut().try_for_each(|pending| each_of_pending(pending, &mut apply))?;
+            each_over_groups(&mut parts, &mut window_calls, &mut unnests, &mut above, &mut apply)?;
             node = self.grouped(node, made, aggregates, sets);
         }
         above.into_iter().for_each(|pending| join_pending(&mut node, pending));
@@ -452,6 +467,52 @@ impl Parts {
     }
 }
 
+/// Passes each expression over groups to `f`.
+fn each_over_groups(
+    parts: &mut Parts,
+    windows: &mut [WindowUse],
+    unnests: &mut [(ColumnId, Expr, usize)],
+    subqueries: &mut [Pending],
+    f: &mut dyn FnMut(&mut Expr) -> Result<()>,
+) -> Result<()> {
+    parts.each(f)?;
+    windows.iter_mut().try_for_each(|call| each_of_window(call, f))?;
+    unnests.iter_mut().try_for_each(|(_, list, _)| f(list))?;
+    subqueries.iter_mut().try_for_each(|pending| each_of_pending(pending, f))
+}
+
+/// Adds the columns of a set that expressions read to `used`, each once and none that is in `seen`.
+fn columns_among(
+    set: ColumnSet,
+    mut seen: ColumnSet,
+    used: &mut Vec<(ColumnId, Expr)>,
+) -> impl FnMut(&mut Expr) -> Result<()> {
+    move |expr| {
+        expr.visit(&mut |part| {
+            if let Expr::Column { id, .. } = part
+                && set.contains(*id)
+                && !seen.contains(*id)
+            {
+                seen.insert(*id);
+                used.push((*id, part.clone()));
+            }
+        });
+        Ok(())
+    }
+}
+
+fn any_value(of: Expr) -> AggregateCall {
+    let ty = of.ty();
+    AggregateCall {
+        function: AggregateFunction::AnyValue,
+        args: vec![of],
+        distinct: false,
+        filter: None,
+        order_by: Vec::new(),
+        ty,
+    }
+}
+
 fn each_of_window(call: &mut WindowUse, f: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
     let WindowUse { partition, order, call, .. } = call;
     let keys = order.iter_mut().chain(&mut call.order_by).map(|key| &mut key.expr);
@@ -503,6 +564,17 @@ fn settled_window(window: WindowUse) -> WindowUse {
         order: settled_keys(order),
         call,
     }
+}
+
+/// The columns among the keys of groups.
+fn key_columns(keys: &[(ColumnId, Expr)]) -> ColumnSet {
+    let mut columns = ColumnSet::default();
+    for (_, key) in keys {
+        if let Expr::Column { id, .. } = key {
+            columns.insert(*id);
+        }
+    }
+    columns
 }
 
 /// Takes lists apart: those beside each other at once, those within others after them.

@@ -21,6 +21,7 @@ const OF_DATABASES: &[&str] = &[
     "clauses.slt",
     "columns_in_place.slt",
     "create_type.slt",
+    "determined.slt",
     "export_import.slt",
     "or_replace.slt",
     "temporary.slt",
