@@ -88,8 +88,8 @@ impl<'k> Regroup<'k> {
     }
 }
 
-/// The columns that depend on the columns `keys` in the rows of `node`: those of tables whose declared keys are
-/// among them. Where an outer join fills a row with NULLs, it fills all of them.
+/// The columns that depend on the columns `keys` in the rows of `node`: those of tables whose declared keys
+/// are among them. Where an outer join fills a row with NULLs, it fills all of them.
 pub(crate) fn determined(node: &Node, keys: &ColumnSet) -> ColumnSet {
     let mut found = ColumnSet::default();
     let mut rest = vec![node];

@@ -42,8 +42,8 @@ pub(super) fn is_deep(tokens: &[TokenWithSpan]) -> Result<bool> {
     Ok(nesting > SHALLOW_NESTING || depth > SHALLOW_CHAIN)
 }
 
-/// Operators in sequence at one level of brackets. Set operations lean to the left, with joins below, which do
-/// the same, as AND and OR do, with other operators below.
+/// Operators in sequence at one level of brackets. Set operations lean to the left, with joins below, which
+/// do the same, as AND and OR do, with other operators below.
 #[derive(Clone, Copy, Default)]
 struct Sequence {
     sets: usize,

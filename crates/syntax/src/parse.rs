@@ -1,7 +1,7 @@
 //! Text to syntax trees.
 //!
-//! A script is [tokenized](tokenize) once and split at its semicolons; every statement is parsed separately, so that each
-//! knows its text:
+//! A script is [tokenized](tokenize) once and split at its semicolons; every statement is parsed separately,
+//! so that each knows its text:
 //!
 //! 1. tokens that the parser would misinterpret are replaced by ones that it knows: in the whole script
 //!    numbers ([`integers`]) and as-of joins ([`asof`]), in each statement parameters ([`Places`]) and

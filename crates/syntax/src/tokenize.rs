@@ -1,9 +1,9 @@
 //! Text to tokens, without blanks and comments.
 //!
 //! A long text is tokenized in pieces, so that a statement that is cancelled ends soon and its blanks are not
-//! all kept at once. A piece ends behind a comma that is in no quotes and no comment; places in it are moved to
-//! where it begins. Texts with quotes of which the ends are harder to find (`E'…'`, `$$…$$`) are one piece from
-//! there on.
+//! all kept at once. A piece ends behind a comma that is in no quotes and no comment; places in it are moved
+//! to where it begins. Texts with quotes of which the ends are harder to find (`E'…'`, `$$…$$`) are one piece
+//! from there on.
 
 use entasis_vector::Result;
 use entasis_vector::statement::check;
