@@ -4,7 +4,7 @@
 //! around. Equalities between the sides of a join become its keys, all other conditions residuals. Subqueries
 //! in the condition of an inner join filter its pairs; in that of an outer join each is joined below, to the
 //! side that it reads. If it reads both, the right side is computed for each left row, filtered by the
-//! condition.
+//! condition; a full join has the right rows beside, for which the left side has none.
 //!
 //! A column that USING or NATURAL merges is a column of its own: the left one of inner and left joins, the
 //! right one of right joins, the one that is not NULL of full joins. The next USING of a chain takes it.
@@ -13,18 +13,21 @@ use crate::binder::{Binder, located};
 use crate::bound::Bound;
 use crate::operator::{comparable, unified};
 use crate::query::{filter, project};
-use crate::scope::{Clause, Found, Merged, Rel, Scope};
+use crate::scope::{Clause, Found, Merged, Pending, Rel, Scope};
 use crate::select::has_subquery;
 use crate::settle::settled;
 use crate::subquery::{is_dependent, join_pending};
-use entasis_engine::plan::{Dependent, Join, JoinKey, JoinKind, Node, free_columns, split_keys};
+use entasis_engine::plan::{
+    Dependent, Join, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation, free_columns, refresh, split_keys,
+};
 use entasis_functions::types::Meeting;
 use entasis_syntax::clauses;
 use entasis_syntax::place::locate_ident;
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Error, Result};
+use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 use sqlparser::ast::{self, Ident, JoinConstraint, JoinOperator, ObjectName, TableFactor, TableWithJoins};
+use std::collections::HashMap;
 
 /// Rows of FROM, with what names mean over them.
 #[derive(Debug)]
@@ -223,10 +226,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
         }
         let mut node = match over_both {
+            Some(pending) if kind == JoinKind::Full => {
+                self.full_over_both(left_node, right_node, &pending, settled(Expr::And(residual)))
+            }
             Some(pending) => {
-                if kind == JoinKind::Full {
-                    return Err(Error::not_supported("a subquery over both sides in the ON of a FULL JOIN"));
-                }
                 // Columns have identities, so that the sides of a RIGHT JOIN may be exchanged.
                 let kind = match kind {
                     JoinKind::Right => {
@@ -333,6 +336,45 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         let is_left = !self.scope().pending.is_empty();
         Ok((residual, Vec::new(), is_left))
+    }
+
+    /// A full join whose condition has subqueries over both sides: the left rows, each with its matches, and
+    /// the right rows that match none. The condition is evaluated for both, so that what is volatile in it may
+    /// differ.
+    fn full_over_both(&mut self, left: Node, right: Node, pending: &[Pending], condition: Expr) -> Node {
+        let columns = [left.columns(), right.columns()];
+        let (left, right) = (self.computed_once("left side", left), self.computed_once("right side", right));
+        let matching = |mut side: Node| {
+            pending.iter().cloned().for_each(|pending| join_pending(&mut side, pending));
+            filter(side, condition.clone())
+        };
+        let found = dependent(left.clone(), matching(right.clone()), JoinKind::Left, Vec::new());
+        let alone = dependent(right, matching(left), JoinKind::Anti, Vec::new());
+        let mut nulls = Vec::with_capacity(columns[0].len());
+        for &column in &columns[0] {
+            let ty = self.columns.ty(column);
+            nulls.push((self.columns.add("null", ty, true), Expr::literal(Value::Null, ty)));
+        }
+        let absent = nulls.iter().map(|(column, _)| *column).chain(columns[1].iter().copied()).collect();
+        let columns = columns.concat();
+        let inputs = [(found, columns.clone()), (project(alone, nulls), absent)].map(|(node, outputs)| {
+            // The columns that come out are those of the sides, so that within there are others.
+            let mut fresh = HashMap::new();
+            let node = refresh(node, &mut self.columns, &mut fresh);
+            (node, outputs.iter().map(|column| fresh[column]).collect::<Vec<ColumnId>>())
+        });
+        Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: inputs.into(), columns })
+    }
+
+    /// The same rows for all who read copies of the node, unless they depend on rows around.
+    fn computed_once(&self, name: &str, node: Node) -> Node {
+        let is_table = matches!(&node, Node::Scan(scan) if scan.relation.table().is_some());
+        if is_table || !free_columns(&node).is_empty() {
+            return node;
+        }
+        let ids = node.columns();
+        let columns: Vec<_> = ids.iter().map(|id| (self.columns.get(*id).name.clone(), *id)).collect();
+        Node::Scan(Scan::all(self.relation_of(name, node, &columns), ids.into_iter().zip(0..).collect()))
     }
 
     /// Notes that columns may be NULL above a join.

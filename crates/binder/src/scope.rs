@@ -146,7 +146,7 @@ pub(crate) struct WindowUse {
 }
 
 /// A subquery that an expression reads, to be joined once the operator that evaluates the expression is made.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Pending {
     /// The subquery.
     pub(crate) node: Node,

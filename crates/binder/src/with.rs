@@ -8,24 +8,28 @@
 //! twice. A query that reads columns of rows around is bound in place.
 //!
 //! A recursion, `start UNION [ALL] step`, is a relation whose step reads the rows of the last round from a
-//! work table ([`entasis_engine::recursive`]). With USING KEY, `recurring.t` is all rows so far.
+//! work table ([`entasis_engine::recursive`]). With USING KEY, `recurring.t` is all rows so far. If it turns
+//! out to read columns of rows around, it is bound once more: as a node of the plan, in whose step everything
+//! that reads a work table depends on what is around, too, and becomes no relation
+//! ([`Recursion::around`]).
 
 use crate::aggregate;
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
 use crate::call::name_of;
 use crate::from::From;
-use crate::query::{Item, Rows};
-use entasis_engine::plan::{Node, Output, Plan, free_columns};
-use entasis_engine::recursive::{Keeps, Recursive, WorkTable};
+use crate::query::{Item, Rows, project};
+use entasis_engine::plan::{Keeps, Node, Output, Plan, Recursion, RecursionSide, free_columns};
+use entasis_engine::recursive::Recursive;
 use entasis_engine::relation::Relation;
 use entasis_engine::shared::Shared;
+use entasis_engine::work_table::WorkTable;
 use entasis_syntax::clauses;
 use entasis_syntax::disguise::{KEY, MATERIALIZED, NOT_MATERIALIZED};
 use entasis_syntax::place::locate_ident;
 use entasis_syntax::walk::Walk;
 use entasis_vector::error::sqlstate;
-use entasis_vector::{DataType, Error, Field, Result};
+use entasis_vector::{ColumnId, DataType, Error, Field, Result};
 use sqlparser::ast::{
     self, Cte, CteAsMaterialized, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select,
     SetExpr, SetOperator, SetQuantifier, TableAlias, Visit, Visitor, With,
@@ -75,6 +79,8 @@ struct Work {
     /// `None` while the start is being bound.
     last: Option<Arc<WorkTable>>,
     all: Option<Arc<WorkTable>>,
+    /// What is read beside the rows, if the recursion reads columns of rows around.
+    around: Option<ColumnId>,
     has_key: bool,
     is_read: Cell<bool>,
     is_all_read: Cell<bool>,
@@ -151,7 +157,12 @@ impl<'a, 'q> Binder<'a, 'q> {
                     let text = format!("{own} reads itself in its first side, before there are rows");
                     return Err(located(Error::input(text), name));
                 };
-                return self.scan(table, &own, alias).map(Some);
+                let mut from = self.scan(table, &own, alias)?;
+                if let Some(around) = work.around {
+                    let beside = self.columns.add("around", DataType::Boolean, true);
+                    from.node = project(from.node, vec![(beside, self.columns.expr(around))]);
+                }
+                return Ok(Some(from));
             }
             let queries = frame.queries.clone();
             let found = queries[..frame.visible].iter().rposition(|common| common.name == own);
@@ -177,36 +188,36 @@ impl<'a, 'q> Binder<'a, 'q> {
         let scopes = self.scopes.split_off(common.depth);
         let withs = self.withs.split_off(level + 1);
         let visible = std::mem::replace(&mut self.withs[level].visible, place);
-        let rows = match common.is_recursive {
-            true => self.recursion(common).map(|relation| (Some(relation), None)),
-            false => self.query_rows(common.query).map(|rows| (None, Some(rows))),
+        let bound = match common.is_recursive {
+            true => self.recursion(common),
+            false => self.query_rows(common.query).map(|rows| self.projected(rows)),
         };
         self.withs[level].visible = visible;
         self.withs.extend(withs);
         self.scopes.extend(scopes);
-        let rows = match rows? {
-            (Some(relation), _) => {
-                let _ = common.relation.set(relation.clone());
-                return self.scan(relation, &common.name, alias);
-            }
-            (None, Some(rows)) => rows,
-            (None, None) => return Err(Error::internal("a query of a WITH without rows")),
-        };
-        let (node, mut columns) = self.projected(rows);
+        let (node, mut columns) = bound?;
         self.rename(common, &mut columns)?;
-        if common.is_shared
-            && free_columns(&node).iter().next().is_none()
-            && common.depth <= self.scopes.len()
-        {
-            let relation = self.relation_of(&common.name, node, &columns);
-            let _ = common.relation.set(relation.clone());
-            return self.scan(relation, &common.name, alias);
-        }
-        self.named(node, columns, &common.name, alias)
+        let relation = match node {
+            node if !free_columns(&node).is_empty() => {
+                return self.named(node, columns, &common.name, alias);
+            }
+            Node::Recursion(mut recursion) => {
+                for side in [&mut recursion.start, &mut recursion.step] {
+                    crate::zone::apply_to_node(&mut side.node, self.session.zone);
+                }
+                recursion.relation(&self.columns)
+            }
+            node if common.is_shared && common.depth <= self.scopes.len() => {
+                self.relation_of(&common.name, node, &columns)
+            }
+            node => return self.named(node, columns, &common.name, alias),
+        };
+        let _ = common.relation.set(relation.clone());
+        self.scan(relation, &common.name, alias)
     }
 
     /// Gives columns the names that the WITH declares.
-    fn rename(&self, common: &Common<'q>, columns: &mut [(String, entasis_vector::ColumnId)]) -> Result<()> {
+    fn rename(&self, common: &Common<'q>, columns: &mut [(String, ColumnId)]) -> Result<()> {
         if common.columns.len() > columns.len() {
             let (there, given) = (columns.len(), common.columns.len());
             let error = Error::input(format!("{there} columns are given {given} names"));
@@ -219,15 +230,13 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     /// Rows that are computed once.
-    fn relation_of(
+    pub(crate) fn relation_of(
         &self,
         name: &str,
         node: Node,
-        columns: &[(String, entasis_vector::ColumnId)],
+        columns: &[(String, ColumnId)],
     ) -> Arc<dyn Relation> {
-        let field = |(name, column): &(String, entasis_vector::ColumnId)| {
-            Field::new(name.as_str(), self.columns.ty(*column))
-        };
+        let field = |(name, column): &(String, ColumnId)| Field::new(name.as_str(), self.columns.ty(*column));
         let schema = columns.iter().map(field).collect();
         let output =
             columns.iter().map(|(name, column)| Output { name: name.clone(), column: *column }).collect();
@@ -236,8 +245,20 @@ impl<'a, 'q> Binder<'a, 'q> {
         Arc::new(Shared::new(name.to_owned(), schema, plan))
     }
 
-    /// A recursion. The binder stands within its WITH, which shows the queries before it.
-    fn recursion(&mut self, common: &Common<'q>) -> Result<Arc<dyn Relation>> {
+    /// A recursion with its columns. The binder stands within its WITH, which shows the queries before it.
+    fn recursion(&mut self, common: &Common<'q>) -> Result<(Node, Vec<(String, ColumnId)>)> {
+        let mut node = Node::Recursion(self.rounds(common, false)?);
+        if !free_columns(&node).is_empty() {
+            node = Node::Recursion(self.rounds(common, true)?);
+        }
+        let named = |column: ColumnId| (self.columns.get(column).name.clone(), column);
+        let columns = node.columns().into_iter().map(named).collect();
+        Ok((node, columns))
+    }
+
+    /// The same; `is_dependent` says that it reads columns of rows around.
+    fn rounds(&mut self, common: &Common<'q>, is_dependent: bool) -> Result<Recursion> {
+        let around = self.columns.add("around", DataType::Boolean, true);
         let name = &common.name;
         let query = common.query;
         let form = || {
@@ -264,6 +285,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 name: name.clone(),
                 last,
                 all,
+                around: is_dependent.then_some(around),
                 has_key: common.key.is_some(),
                 is_read: Cell::new(false),
                 is_all_read: Cell::new(false),
@@ -313,8 +335,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             None if is_distinct => Keeps::New,
             None => Keeps::All,
         };
-        let (start, step) = (self.side_plan(start, &types)?, self.side_plan(step, &types)?);
-        Ok(Arc::new(Recursive::new(start, step, last, keeps)))
+        let (start, step) = (self.computed(start, &types), self.computed(step, &types));
+        let columns = fields.iter().map(|field| self.columns.add(&*field.name, field.ty, true)).collect();
+        let make = |start, step, work, keeps| Arc::new(Recursive::new(start, step, work, keeps)) as _;
+        Ok(Recursion { start, step, work: last, keeps, columns, around, make })
     }
 
     /// Binds a side of a recursion.
@@ -337,20 +361,17 @@ impl<'a, 'q> Binder<'a, 'q> {
         Ok(())
     }
 
-    /// The plan of a side, with outputs of these types.
-    fn side_plan(&mut self, mut rows: Rows, types: &[DataType]) -> Result<Plan> {
+    /// A side, with columns of these types.
+    fn computed(&mut self, mut rows: Rows, types: &[DataType]) -> RecursionSide {
         for (item, ty) in rows.items.iter_mut().zip(types) {
             let Item { expr, given, .. } = item.clone();
             item.expr = Bound { expr, given }.cast(*ty);
         }
-        let (root, columns) = self.projected(rows);
-        if free_columns(&root).iter().next().is_some() {
-            return Err(Error::not_supported("columns of the outer query in a recursive WITH"));
+        let (node, columns) = self.projected(rows);
+        RecursionSide {
+            node: Box::new(node),
+            columns: columns.into_iter().map(|(_, column)| column).collect(),
         }
-        let output = columns.into_iter().map(|(name, column)| Output { name, column }).collect();
-        let mut plan = Plan { root, columns: self.columns.clone(), output };
-        crate::zone::apply_to_plan(&mut plan, self.session.zone);
-        Ok(plan)
     }
 }
 

@@ -7,7 +7,7 @@
 //! as it may name a zone. Functions of the catalog get the zone when they are called
 //! ([`entasis_functions::catalog::call`]).
 
-use entasis_engine::plan::{Bound, FrameUnits, Node, Plan, WindowCall, bad_offset};
+use entasis_engine::plan::{Bound, FrameUnits, Node, Plan, WindowCall, bad_offset, each_expr_mut};
 use entasis_functions::TimeZone;
 use entasis_functions::zoned::{
     converted, instant, limit, local, midnight, read, same_number, shifted, truncated, write,
@@ -17,12 +17,17 @@ use entasis_vector::{DataType, Interval, Value};
 
 /// Applies `zone` to a plan.
 pub fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
-    plan.for_each_expr(&mut |expr| {
+    apply_to_node(&mut plan.root, zone);
+}
+
+/// Applies `zone` to all expressions of a tree.
+pub(crate) fn apply_to_node(node: &mut Node, zone: TimeZone) {
+    each_expr_mut(node, &mut |expr| {
         let taken = std::mem::replace(expr, Expr::boolean(false));
         *expr = in_zone(taken, zone);
     });
     if !zone.is_utc() {
-        move_frames(&mut plan.root, zone);
+        move_frames(node, zone);
     }
 }
 

@@ -71,9 +71,11 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
             known
         }
         Node::Distinct(distinct) if distinct.is_partial => facts(&distinct.input, columns),
-        Node::Aggregate(_) | Node::Distinct(_) | Node::SetOperation(_) | Node::Dependent(_) => {
-            node.columns().into_iter().map(unknown).collect()
-        }
+        Node::Aggregate(_)
+        | Node::Distinct(_)
+        | Node::SetOperation(_)
+        | Node::Dependent(_)
+        | Node::Recursion(_) => node.columns().into_iter().map(unknown).collect(),
     }
 }
 

@@ -14,6 +14,7 @@
 //! threshold                                   what a sort with a limit tells the operators below it
 //! zone_test                                   conditions that the bounds of a block decide
 //! relation                                    where rows come from
+//! work_table                                  what the step of a recursion reads
 //! plan                                        what is to be done, and its text
 //! facts  reach  estimate                      what is certain, where rows are, what is estimated
 //! bounds                                      the inequalities by which a join searches
@@ -47,6 +48,7 @@ pub mod shared;
 mod sync;
 pub mod template;
 mod threshold;
+pub mod work_table;
 mod zone_test;
 
 pub use explain::PlanNode;

@@ -29,74 +29,16 @@ mod rounds;
 use self::rounds::Rounds;
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
-use crate::exec::ResultSet;
-use crate::plan::Plan;
+use crate::plan::{Keeps, Plan};
 use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use crate::shared::{PartWorker, add_scanned, scan_rows};
+use crate::shared::{PartWorker, add_scanned};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
-use entasis_vector::{Chunk, DataType, Error, Result, Schema};
+use crate::work_table::WorkTable;
+use entasis_vector::{Chunk, DataType, Result, Schema};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many times as many rows as the start has are expected.
 const GROWTH: u64 = 10;
-
-/// The rows of the last round, as the step reads them.
-#[derive(Debug)]
-pub struct WorkTable {
-    name: String,
-    schema: Schema,
-    rows: Mutex<Option<Arc<ResultSet>>>,
-}
-
-impl WorkTable {
-    /// A table that has rows while a recursion runs that it is the work table of.
-    pub fn new(name: String, schema: Schema) -> WorkTable {
-        WorkTable { name, schema, rows: Mutex::default() }
-    }
-
-    fn set(&self, rows: Option<Arc<ResultSet>>) {
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
-    }
-}
-
-impl Relation for WorkTable {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statistics(&self) -> Statistics {
-        Statistics::default()
-    }
-
-    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let rows =
-            rows.ok_or_else(|| Error::internal(format!("{} is read outside of its recursion", self.name)))?;
-        Ok(scan_rows(rows, request, context))
-    }
-}
-
-/// Which rows a recursion keeps, and goes on with.
-#[derive(Debug)]
-pub enum Keeps {
-    /// All: `UNION ALL`.
-    All,
-    /// Those that are new: `UNION`.
-    New,
-    /// One of each key, the last: `USING KEY`.
-    Keyed {
-        /// The columns of the key.
-        keys: Vec<usize>,
-        /// A row that is equal to the one of its key is not gone on with: `UNION`.
-        only_changes: bool,
-        /// What the step reads all rows so far from, if it does.
-        all: Option<Arc<WorkTable>>,
-    },
-}
 
 /// What a recursion computes.
 #[derive(Debug)]
@@ -109,7 +51,7 @@ struct Definition {
 
 impl Definition {
     fn types(&self) -> Vec<DataType> {
-        self.work.schema.iter().map(|field| field.ty).collect()
+        self.work.schema().iter().map(|field| field.ty).collect()
     }
 }
 
@@ -135,11 +77,11 @@ impl Recursive {
 
 impl Relation for Recursive {
     fn name(&self) -> &str {
-        &self.definition.work.name
+        self.definition.work.name()
     }
 
     fn schema(&self) -> &Schema {
-        &self.definition.work.schema
+        self.definition.work.schema()
     }
 
     fn statistics(&self) -> Statistics {

@@ -51,7 +51,7 @@ pub fn optimize(plan: Plan, settings: &Settings) -> Result<Plan> {
 /// The plan with joins in place of its dependent joins ([`crate::optimizer::decorrelate`]).
 ///
 /// # Errors
-/// Not supported, for what cannot be decorrelated; interrupted.
+/// Internal, if a column is read that nothing makes; interrupted.
 pub fn decorrelated(mut plan: Plan) -> Result<Plan> {
     decorrelate(&mut plan, |name, schema, plan| Arc::new(Shared::new(name, schema, plan)))?;
     Ok(plan)

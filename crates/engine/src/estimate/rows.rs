@@ -50,6 +50,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
     match node {
         // Only in a plan that is not decorrelated yet.
         Node::Dependent(dependent) => estimate(&dependent.left, columns),
+        Node::Recursion(recursion) => estimate(&recursion.start.node, columns),
         Node::Scan(scan) => estimate_scan(scan, columns),
         Node::Values(values) => estimate_values(values),
         Node::Filter(filter) => {

@@ -164,7 +164,7 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
         Node::Sort(sort) => collect_facts(&sort.input, into),
         Node::Limit(limit) => collect_facts(&limit.input, into),
         Node::Distinct(distinct) => collect_facts(&distinct.input, into),
-        Node::Values(_) | Node::SetOperation(_) | Node::Dependent(_) => {}
+        Node::Values(_) | Node::SetOperation(_) | Node::Dependent(_) | Node::Recursion(_) => {}
     }
 }
 

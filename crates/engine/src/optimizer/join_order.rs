@@ -22,7 +22,7 @@ use crate::cost::Costs;
 use crate::estimate::join_cost::{self, By};
 use crate::estimate::width;
 use crate::plan::tree::{ColumnSet, reads, reads_all, take, visit_exprs};
-use crate::plan::{Columns, JoinKind, Node, Plan};
+use crate::plan::{Columns, JoinKind, Node, Plan, Recursion};
 use entasis_vector::Result;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -73,6 +73,9 @@ fn add_reads(node: &Node, read: &mut ColumnSet) {
         Node::Window(window) => read.add(&reads_all(window.exprs())),
         Node::Sort(sort) => read.add(&reads_all(sort.keys.iter().map(|key| &key.expr))),
         Node::SetOperation(set) => set.inputs.iter().flat_map(|(_, ids)| ids).for_each(|id| read.insert(*id)),
+        Node::Recursion(Recursion { start, step, .. }) => {
+            start.columns.iter().chain(&step.columns).for_each(|id| read.insert(*id));
+        }
     }
 }
 

@@ -52,7 +52,8 @@ pub(crate) fn is_at_most_one_row(node: &Node) -> bool {
             JoinKind::Right | JoinKind::Full => false,
             _ => is_at_most_one_row(&join.left),
         },
-        Node::Scan(_) | Node::Unnest(_) | Node::SetOperation(_) | Node::Dependent(_) => false,
+        Node::Scan(_) | Node::Unnest(_) | Node::SetOperation(_) => false,
+        Node::Dependent(_) | Node::Recursion(_) => false,
     }
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
         return true;
     }
     match node {
-        Node::Dependent(_) => false,
+        Node::Dependent(_) | Node::Recursion(_) => false,
         Node::Aggregate(aggregate) => aggregate.groups.iter().all(|(id, _)| keys.contains(*id)),
         Node::Distinct(distinct) if distinct.is_partial => is_unique(&distinct.input, keys),
         Node::Distinct(distinct) => distinct.keys.iter().all(|id| keys.contains(*id)),

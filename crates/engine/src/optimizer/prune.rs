@@ -92,8 +92,8 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
             wanted.add(&reads_all(sort.keys.iter().map(|key| &key.expr)));
             prune(&mut sort.input, wanted);
         }
-        // It reads what it likes; it is gone before this runs.
-        Node::Dependent(_) => {}
+        // They read what they like; they are gone before this runs.
+        Node::Dependent(_) | Node::Recursion(_) => {}
         Node::Limit(limit) => prune(&mut limit.input, wanted),
         Node::SetOperation(set) => {
             // Only where duplicates stay do rows keep their number without some of their columns.

@@ -115,7 +115,7 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
             *sort.input = push(take(&mut sort.input), go, &not_null);
             filter(Node::Sort(sort), stay)
         }
-        node @ Node::Dependent(_) => filter(node, predicates),
+        node @ (Node::Dependent(_) | Node::Recursion(_)) => filter(node, predicates),
         Node::Limit(mut limit) => {
             *limit.input = push(take(&mut limit.input), Vec::new(), &ColumnSet::default());
             filter(Node::Limit(limit), predicates)

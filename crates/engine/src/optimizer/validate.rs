@@ -152,6 +152,7 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
         }
         Node::Limit(_) => None,
         Node::Dependent(_) => Some("a dependent join is left".to_owned()),
+        Node::Recursion(_) => Some("a recursion is left that reads what is around it".to_owned()),
         Node::SetOperation(set) => set.inputs.iter().find_map(|(input, ids)| {
             let given = columns_of(input);
             if ids.len() != set.columns.len() {

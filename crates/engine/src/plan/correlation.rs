@@ -1,7 +1,7 @@
 //! What trees of nodes read and make: free columns, fresh copies.
 
 use super::tree::{ColumnSet, for_each_expr, substitute, visit_exprs};
-use super::{Columns, Dependent, Join, JoinKind, Node};
+use super::{Columns, Dependent, Join, JoinKind, Node, Recursion};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::HashMap;
@@ -27,6 +27,7 @@ fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
         Node::Unnest(unnest) => unnest.lists.iter_mut().map(|(id, _)| id).collect(),
         Node::Window(window) => window.calls.iter_mut().map(|(id, _)| id).collect(),
         Node::SetOperation(set) => set.columns.iter_mut().collect(),
+        Node::Recursion(recursion) => recursion.columns.iter_mut().collect(),
         Node::Join(_)
         | Node::Dependent(_)
         | Node::Filter(_)
@@ -51,6 +52,7 @@ fn made(node: &Node) -> Vec<ColumnId> {
         Node::Unnest(unnest) => unnest.lists.iter().map(|(id, _)| *id).collect(),
         Node::Window(window) => window.calls.iter().map(|(id, _)| *id).collect(),
         Node::SetOperation(set) => set.columns.clone(),
+        Node::Recursion(recursion) => recursion.columns.clone(),
         Node::Join(_)
         | Node::Dependent(_)
         | Node::Filter(_)
@@ -65,6 +67,9 @@ pub fn free_columns(node: &Node) -> ColumnSet {
     fn walk(node: &Node, read: &mut Vec<ColumnId>, own: &mut ColumnSet) {
         visit_exprs(node, &mut |expr| expr.collect_columns(read));
         made(node).into_iter().for_each(|id| own.insert(id));
+        if let Node::Recursion(Recursion { around, .. }) = node {
+            own.insert(*around);
+        }
         node.children().into_iter().for_each(|child| walk(child, read, own));
     }
     let (mut read, mut own) = (Vec::new(), ColumnSet::default());
@@ -96,6 +101,14 @@ pub fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<ColumnId
             }
             Node::SetOperation(set) => {
                 for id in set.inputs.iter_mut().flat_map(|(_, outputs)| outputs) {
+                    *id = renamed(id).unwrap_or(*id);
+                }
+            }
+            Node::Dependent(dependent) => {
+                dependent.outputs.iter_mut().for_each(|id| *id = renamed(id).unwrap_or(*id));
+            }
+            Node::Recursion(Recursion { start, step, .. }) => {
+                for id in start.columns.iter_mut().chain(&mut step.columns) {
                     *id = renamed(id).unwrap_or(*id);
                 }
             }

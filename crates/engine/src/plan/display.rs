@@ -9,6 +9,7 @@ use super::{
     Aggregate, AggregateCall, Bound, ColumnId, Columns, Dependent, Exclude, Frame, FrameUnits, Join,
     JoinKind, Node, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
 };
+use crate::relation::Relation;
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;
 
@@ -108,6 +109,10 @@ impl<'a> Names<'a> {
                 (None, offset) => format!("Limit all offset {offset}"),
             },
             Node::SetOperation(set) => self.set_operation(set),
+            Node::Recursion(recursion) => {
+                let columns = self.list(&recursion.columns, |id| self.name(*id));
+                format!("Recursion {} [{columns}]", recursion.work.name())
+            }
         }
     }
 
@@ -319,7 +324,7 @@ impl<'a> Names<'a> {
 /// The columns that are made in `node` and below it.
 fn collect_made(node: &Node, into: &mut Vec<ColumnId>) {
     match node {
-        Node::Scan(_) | Node::Values(_) | Node::Aggregate(_) | Node::SetOperation(_) => {
+        Node::Scan(_) | Node::Values(_) | Node::Aggregate(_) | Node::SetOperation(_) | Node::Recursion(_) => {
             into.extend(node.columns())
         }
         Node::Project(project) => into.extend(project.exprs.iter().map(|(id, _)| *id)),

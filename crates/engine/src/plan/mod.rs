@@ -12,6 +12,7 @@ pub(crate) mod correlation;
 pub(crate) mod display;
 pub(crate) mod equalities;
 pub(crate) mod freedom;
+mod recursion;
 mod single_value;
 pub(crate) mod tree;
 mod window;
@@ -20,6 +21,7 @@ pub use columns::{ColumnInfo, Columns};
 pub use correlation::{free_columns, refresh};
 pub use equalities::{reads_only, split_keys};
 pub use freedom::has_forms;
+pub use recursion::{Keeps, MakeRecursive, Recursion, RecursionSide};
 pub(crate) use single_value::second_row;
 pub use single_value::{FirstValue, SingleValue};
 pub use tree::{ColumnSet, each_expr_mut, substitute};
@@ -81,6 +83,9 @@ pub enum Node {
     Limit(Limit),
     /// `UNION`, `INTERSECT`, `EXCEPT`.
     SetOperation(SetOperation),
+    /// `WITH RECURSIVE`, of a query that reads columns of the rows around. Like a dependent join, it is gone
+    /// before anything else looks at a plan.
+    Recursion(Recursion),
 }
 
 /// See [`Node::Scan`].
@@ -486,6 +491,7 @@ impl Node {
             Node::Sort(sort) => sort.input.columns(),
             Node::Limit(limit) => limit.input.columns(),
             Node::SetOperation(set) => set.columns.clone(),
+            Node::Recursion(recursion) => recursion.columns.clone(),
         }
     }
 
@@ -505,6 +511,7 @@ impl Node {
                 vec![left, right]
             }
             Node::SetOperation(set) => set.inputs.iter().map(|(node, _)| node).collect(),
+            Node::Recursion(Recursion { start, step, .. }) => vec![&start.node, &step.node],
         }
     }
 
@@ -524,6 +531,7 @@ impl Node {
                 vec![left, right]
             }
             Node::SetOperation(set) => set.inputs.iter_mut().map(|(node, _)| node).collect(),
+            Node::Recursion(Recursion { start, step, .. }) => vec![&mut start.node, &mut step.node],
         }
     }
 }

@@ -176,7 +176,8 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
             }
             dependent.residual.iter_mut().for_each(|e| f(e, Role::Value));
         }
-        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => {}
+        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Recursion(_) => {
+        }
     }
 }
 
@@ -202,7 +203,8 @@ pub(crate) fn visit_exprs(node: &Node, f: &mut dyn FnMut(&Expr)) {
         }
         Node::Window(window) => window.exprs().for_each(f),
         Node::Sort(sort) => sort.keys.iter().for_each(|key| f(&key.expr)),
-        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => {}
+        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Recursion(_) => {
+        }
     }
 }
 

@@ -7,17 +7,17 @@
 //!
 //! The rows of a recursion with a key are known only when it has ended.
 
+use super::Definition;
 use super::dictionary::Dictionary;
-use super::{Definition, Keeps};
 use crate::context::QueryContext;
 use crate::exec::group_table::GroupTable;
 use crate::exec::sink::ResultSink;
 use crate::exec::{Collector, ResultSet, execute};
 use crate::memory::{MemoryBudget, Reservation};
-use crate::plan::Plan;
+use crate::plan::{Keeps, Plan};
 use crate::relation::Relation;
-use crate::shared::add_scanned;
-use crate::shared::optimize_part;
+use crate::shared::{add_scanned, optimize_part, scan_rows};
+use crate::work_table::WorkTable;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl Rounds {
                 (found, matches!(definition.keeps, Keeps::New).then(|| Seen::new(definition, context)), step)
             }
             Some(Running { step, seen, last }) => {
-                definition.work.set(Some(last));
+                fill(&definition.work, last);
                 forget_readers(&step, &[&*definition.work]);
                 (run(&step, definition, context)?, seen, step)
             }
@@ -153,6 +153,11 @@ impl Rounds {
         }
         Ok(())
     }
+}
+
+/// Gives a work table these rows.
+fn fill(table: &WorkTable, rows: Arc<ResultSet>) {
+    table.set(Some(Arc::new(move |request, context| scan_rows(rows.clone(), request, context))));
 }
 
 /// The rows of a plan of the recursion.
@@ -198,9 +203,9 @@ fn compute_keyed(definition: &Definition, context: &QueryContext) -> Result<Resu
         tables.extend(all.iter().map(|all| &**all as &dyn Relation));
         while last.rows > 0 {
             if let Some(all) = all {
-                all.set(Some(Arc::new(entries.entries(context)?)));
+                fill(all, Arc::new(entries.entries(context)?));
             }
-            definition.work.set(Some(Arc::new(last)));
+            fill(&definition.work, Arc::new(last));
             forget_readers(&step, &tables);
             last = entries.put(run(&step, definition, context)?, context)?;
         }

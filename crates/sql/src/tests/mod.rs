@@ -252,7 +252,7 @@ fn check_node(node: &Node, plan: &Plan, made: &mut HashSet<ColumnId>, sql: &str)
     let mut make = |id: ColumnId| assert!(made.insert(id), "{sql}: {id} is made twice");
     let mut exprs: Vec<&Expr> = Vec::new();
     match node {
-        Node::Dependent(_) => panic!("{sql}: a dependent join is left"),
+        Node::Dependent(_) | Node::Recursion(_) => panic!("{sql}: it is correlated still"),
         Node::Scan(scan) => scan.columns.iter().for_each(|(id, _)| make(*id)),
         Node::Values(values) => values.columns.iter().for_each(|id| make(*id)),
         Node::Filter(filter) => exprs.extend(&filter.predicates),
@@ -560,6 +560,11 @@ fn correlation_of_every_form_is_removed() {
         "SELECT a FROM t ORDER BY (SELECT max(b) FROM u WHERE u.a = t.a)",
         "SELECT (SELECT b FROM u WHERE u.a = t.a ORDER BY b LIMIT 1) FROM t",
         "SELECT (SELECT b FROM u WHERE u.a = t.a ORDER BY b LIMIT 2) FROM t",
+        "SELECT (SELECT u.b + random() FROM u WHERE u.a = t.a ORDER BY b LIMIT 2) FROM t",
+        "SELECT * FROM t, LATERAL (SELECT * FROM (SELECT a FROM u WHERE u.a > t.a) u FULL JOIN nation ON n_nationkey = u.a) w",
+        "SELECT (WITH RECURSIVE r(n) AS (SELECT t.a UNION ALL SELECT n + 1 FROM r WHERE n < t.b) SELECT sum(n) FROM r) FROM t",
+        "SELECT (SELECT max((WITH RECURSIVE r(n) AS (SELECT t.a UNION SELECT n + u.b FROM r WHERE n < t.b) SELECT sum(n) \
+         FROM r)) FROM u) FROM t",
     ] {
         plan(sql);
     }

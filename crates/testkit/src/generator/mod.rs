@@ -230,6 +230,7 @@ mod tests {
             }
         }
         assert!(queries(Dialect::Own).contains("TRY_CAST"));
+        assert!(queries(Dialect::Own).contains("WITH RECURSIVE rounds("));
         assert!(queries(Dialect::Common).contains("SELECT unnest("));
         assert!(queries(Dialect::Common).contains("(SELECT NULL"));
         assert!(queries(Dialect::Common).contains("random() < 2"));

@@ -1,4 +1,5 @@
-//! Subqueries in conditions, correlated half of the time: `EXISTS`, `IN`, `ANY`, `ALL`, rows, scalars.
+//! Subqueries in conditions, correlated half of the time: `EXISTS`, `IN`, `ANY`, `ALL`, rows, scalars; and
+//! recursions that read columns of the outer block.
 
 use super::scope::Scope;
 use super::values::Family::{self, *};
@@ -48,8 +49,11 @@ impl Generator {
         }
     }
 
-    /// A scalar subquery: an aggregate over one table.
+    /// A scalar subquery: an aggregate over one table, or over a recursion.
     pub(super) fn scalar_subquery(&mut self, family: Family, outer: &Scope, tame: bool) -> String {
+        if !self.is_common() && family == Text && self.random.chance(40) {
+            return self.outer_recursion(outer, tame);
+        }
         let (from, scope) = self.item(1);
         let argument = self.leaf(family, &scope, tame);
         let call = match family {
@@ -60,6 +64,26 @@ impl Generator {
         let correlation = if self.random.chance(50) { self.correlation(&scope, outer) } else { None };
         let sql_where = correlation.map_or(String::new(), |c| format!(" WHERE {c}"));
         format!("(SELECT {call} FROM {from}{sql_where})")
+    }
+
+    /// A text that a recursion of a few rounds makes of columns of the outer block.
+    fn outer_recursion(&mut self, outer: &Scope, tame: bool) -> String {
+        let (first, next) = (self.leaf(Text, outer, tame), self.leaf(Text, outer, tame));
+        let next = if self.random.chance(30) { "v" } else { next.as_str() };
+        let union = *self.random.pick(&["UNION", "UNION ALL"]);
+        let (table, scope) = self.item(1);
+        let further = match self.correlation(&scope, outer) {
+            Some(same) if self.random.chance(40) => {
+                format!(" AND EXISTS (SELECT 1 FROM {table} WHERE {same})")
+            }
+            _ => String::new(),
+        };
+        let condition = self.condition(outer, 1);
+        let rows = *self.random.pick(&["min(v)", "max(v)", "CAST(count(v) AS VARCHAR)"]);
+        format!(
+            "(WITH RECURSIVE rounds(n, v) AS (SELECT 0, CAST({first} AS VARCHAR) {union} SELECT n + 1, CAST({next} AS VARCHAR) \
+             FROM rounds WHERE n < 3 AND ({condition}){further}) SELECT {rows} FROM rounds)"
+        )
     }
 
     /// A subquery whose columns are of `families`: over one table or a join, sometimes grouped or a set

@@ -9,6 +9,7 @@
 //! | file | what it defines |
 //! |---|---|
 //! | this one | the result of each node |
+//! | [`recursion`] | the result of a recursion that reads columns of rows around |
 //! | [`expression`] | the value of each expression |
 //! | [`permitted`] | the permitted values of an expression with an error in a part of it |
 //! | [`cast`] | the result of each conversion |
@@ -23,6 +24,7 @@ pub mod aggregate;
 pub mod cast;
 pub mod expression;
 pub mod permitted;
+pub mod recursion;
 pub mod window;
 
 use entasis_engine::exec::QueryContext;
@@ -63,10 +65,8 @@ impl Table {
 /// # Errors
 /// Those of the statement, and "not supported" for what the reference does not implement.
 pub fn run(plan: &Plan) -> Result<Vec<Vec<Value>>> {
-    let table = rows_of(&plan.root)?;
-    let positions: Vec<usize> =
-        plan.output.iter().map(|output| position(&table.columns, output.column)).collect::<Result<_>>()?;
-    Ok(table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect()).collect())
+    let columns: Vec<ColumnId> = plan.output.iter().map(|output| output.column).collect();
+    columns_of(&plan.root, &columns)
 }
 
 fn position(columns: &[ColumnId], id: ColumnId) -> Result<usize> {
@@ -154,6 +154,7 @@ pub fn rows_of(node: &Node) -> Result<Table> {
                 input.rows.into_iter().skip(limit.offset).take(limit.count.unwrap_or(usize::MAX)).collect();
         }
         Node::SetOperation(set) => out.rows = set_rows(set)?,
+        Node::Recursion(node) => out.rows = recursion::rows(node)?,
     }
     Ok(out)
 }
@@ -292,22 +293,8 @@ fn dependent_rows(join: &Dependent) -> Result<Vec<Vec<Value>>> {
             given.insert(*id, row[position(&left.columns, *id)?].clone());
         }
         let mut right = (*join.right).clone();
-        each_expr_mut(&mut right, &mut |expr| {
-            let taken = std::mem::replace(expr, Expr::boolean(false));
-            *expr = taken.transform(&mut |part| match part {
-                Expr::Column { id, ty } => match given.get(&id) {
-                    Some(value) => Expr::literal(value.clone(), ty),
-                    None => part,
-                },
-                other => other,
-            });
-        });
-        let right = rows_of(&right)?;
-        let mut kept = Table::new(outputs.clone());
-        for row in &right.rows {
-            let value = |id: &ColumnId| Ok(row[position(&right.columns, *id)?].clone());
-            kept.rows.push(outputs.iter().map(value).collect::<Result<_>>()?);
-        }
+        put_values(&mut right, &given);
+        let kept = Table { columns: outputs.clone(), rows: columns_of(&right, &outputs)? };
         let values = |table: Table| Node::Values(Values { columns: table.columns, rows: table.rows });
         let one = Table { columns: left.columns.clone(), rows: vec![left.rows[at].clone()] };
         rows.extend(join_rows(&Join {
@@ -319,6 +306,28 @@ fn dependent_rows(join: &Dependent) -> Result<Vec<Vec<Value>>> {
         })?);
     }
     Ok(rows)
+}
+
+/// Puts values in the place of columns.
+fn put_values(node: &mut Node, given: &HashMap<ColumnId, Value>) {
+    each_expr_mut(node, &mut |expr| {
+        let taken = std::mem::replace(expr, Expr::boolean(false));
+        *expr = taken.transform(&mut |part| match part {
+            Expr::Column { id, ty } => match given.get(&id) {
+                Some(value) => Expr::literal(value.clone(), ty),
+                None => part,
+            },
+            other => other,
+        });
+    });
+}
+
+/// The rows that a node returns, of these of its columns.
+fn columns_of(node: &Node, columns: &[ColumnId]) -> Result<Vec<Vec<Value>>> {
+    let table = rows_of(node)?;
+    let positions: Vec<usize> =
+        columns.iter().map(|id| position(&table.columns, *id)).collect::<Result<_>>()?;
+    Ok(table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect()).collect())
 }
 
 fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
@@ -422,12 +431,7 @@ fn pair(join: &Join, left: Row<'_>, right: Row<'_>, both: Row<'_>) -> Result<Pai
 fn set_rows(set: &SetOperation) -> Result<Vec<Vec<Value>>> {
     let mut inputs = Vec::new();
     for (node, columns) in &set.inputs {
-        let table = rows_of(node)?;
-        let positions: Vec<usize> =
-            columns.iter().map(|id| position(&table.columns, *id)).collect::<Result<_>>()?;
-        let rows =
-            table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect::<Vec<Value>>());
-        inputs.push(rows.collect::<Vec<_>>());
+        inputs.push(columns_of(node, columns)?);
     }
     let mut inputs = inputs.into_iter();
     let mut rows = inputs.next().unwrap_or_default();

@@ -111,6 +111,7 @@ fn owner(node: &Node) -> &'static str {
         Node::Window(_) => "a window",
         Node::Sort(_) => "a sort",
         Node::SetOperation(_) => "a set operation",
+        Node::Recursion(_) => "a recursion",
     }
 }
 
@@ -180,6 +181,7 @@ impl<'a> Builder<'a> {
     fn unfiltered(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         match node {
             Node::Dependent(_) => Err(Error::internal("a dependent join is run")),
+            Node::Recursion(_) => Err(Error::internal("a recursion is run that reads what is around it")),
             Node::Scan(scan) => self.scan(node, scan, needed, filters),
             Node::Values(values) => self.values(node, values, needed),
             Node::Filter(filter) => {

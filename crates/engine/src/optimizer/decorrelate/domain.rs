@@ -12,11 +12,14 @@ use crate::plan::{
     Aggregate, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan,
     SetOperation, Sort, SortKey, Unnest, Window, WindowCall, has_forms,
 };
+use crate::work_table::WorkTable;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Field, Result, Value};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The distinct values of the outer columns that a subquery reads.
+#[derive(Clone)]
 pub(super) struct Domain {
     /// Its columns correspond to those of `free` and then to `forms`, in that order, with ids of its own.
     pub node: Node,
@@ -25,6 +28,8 @@ pub(super) struct Domain {
     pub forms: Vec<Expr>,
     /// Whether the first of `free` numbers the outer rows, each of which gets rows of its own.
     pub per_row: bool,
+    /// Work tables of recursions around that carry its columns, the innermost last.
+    pub carried: Vec<Carried>,
 }
 
 impl Domain {
@@ -35,7 +40,31 @@ impl Domain {
 
     /// True if the rows of a node differ from one element of the domain to the next.
     fn is_needed_by(&self, node: &Node) -> bool {
-        free_columns(node).iter().any(|id| self.free.contains(&id)) || self.per_row && !is_repeatable(node)
+        free_columns(node).iter().any(|id| self.free.contains(&id))
+            || self.per_row && !is_repeatable(node)
+            || self.carried.iter().any(|carried| carried.is_read_by(node))
+    }
+}
+
+/// A work table whose rows carry the columns of a domain.
+#[derive(Clone)]
+pub(super) struct Carried {
+    /// The table that the step reads.
+    pub narrow: Arc<WorkTable>,
+    /// The same, with the domain's columns behind its own.
+    pub wide: Arc<WorkTable>,
+}
+
+impl Carried {
+    /// True if it is the table that is scanned.
+    pub(super) fn is_scanned(&self, scan: &Scan) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&scan.relation), Arc::as_ptr(&self.narrow))
+    }
+
+    /// True if the tree scans the table.
+    fn is_read_by(&self, node: &Node) -> bool {
+        matches!(node, Node::Scan(scan) if self.is_scanned(scan))
+            || node.children().into_iter().any(|child| self.is_read_by(child))
     }
 }
 
@@ -93,7 +122,7 @@ impl Decorrelation<'_> {
         let mut keys: Vec<ColumnId> = free.iter().map(|id| map[id]).collect();
         if row.is_some() {
             let node = Node::Distinct(Distinct::new(copy, keys));
-            return Domain { node, free, forms: Vec::new(), per_row: true };
+            return Domain { node, free, forms: Vec::new(), per_row: true, carried: Vec::new() };
         }
         let text = |input| Expr::Cast { input: Box::new(input), ty: DataType::Varchar, lenient: false };
         let (mut forms, mut exprs) = (Vec::new(), Vec::new());
@@ -109,11 +138,12 @@ impl Decorrelation<'_> {
             keys.extend(exprs.iter().map(|(id, _)| *id));
             copy = Node::Project(Project { input: Box::new(copy), exprs });
         }
-        Domain { node: Node::Distinct(Distinct::new(copy, keys)), free, forms, per_row: false }
+        let node = Node::Distinct(Distinct::new(copy, keys));
+        Domain { node, free, forms, per_row: false, carried: Vec::new() }
     }
 
     /// A fresh copy of the domain, and the columns that represent the free ones.
-    fn copy_domain(&mut self, domain: &Domain) -> (Node, Vec<ColumnId>) {
+    pub(super) fn copy_domain(&mut self, domain: &Domain) -> (Node, Vec<ColumnId>) {
         let copy = refresh(domain.node.clone(), self.columns, &mut HashMap::new());
         let columns = copy.columns();
         (copy, columns)
@@ -178,7 +208,9 @@ impl Decorrelation<'_> {
                 window.partition.extend(domain.keys(&columns).iter().map(|id| self.columns.expr(*id)));
                 Ok((Node::Window(Window { input: Box::new(input), ..window }), columns))
             }
-            Node::Scan(_) | Node::Values(_) => Err(Error::internal("a correlated scan")),
+            Node::Recursion(recursion) => self.depend_recursion(recursion, domain),
+            Node::Scan(scan) => self.depend_scan(scan, domain),
+            Node::Values(_) => Err(Error::internal("correlated values")),
             Node::Dependent(_) => Err(Error::internal("a dependent join within another")),
         }
     }
@@ -190,9 +222,6 @@ impl Decorrelation<'_> {
         // Projections do not change which rows come first.
         let mut computed = Vec::new();
         while let Node::Project(Project { input: below, exprs }) = input {
-            if exprs.iter().any(|(_, expr)| expr.is_volatile()) {
-                return Err(Error::not_supported("LIMIT in a correlated subquery over volatile functions"));
-            }
             computed.push(exprs);
             input = *below;
         }
@@ -262,13 +291,7 @@ impl Decorrelation<'_> {
         }
         let grouped = Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates });
         let (copy, domain_columns) = self.copy_domain(domain);
-        let same = domain_columns
-            .iter()
-            .zip(&own)
-            .map(|(a, b)| {
-                Expr::compare(CompareOp::NotDistinctFrom, self.columns.expr(*a), self.columns.expr(*b))
-            })
-            .collect();
+        let same = self.same(&domain_columns, &own);
         let mut node = join(copy, grouped, JoinKind::Left, None, same);
         if !counts.is_empty() {
             node = Node::Project(Project { input: Box::new(node), exprs: counts });
@@ -288,7 +311,7 @@ impl Decorrelation<'_> {
                 });
                 (right, left, JoinKind::Left, on.collect())
             }
-            JoinKind::Full => return Err(Error::not_supported("FULL JOIN in a correlated subquery")),
+            JoinKind::Full => return self.depend_full(Join { left, right, kind, on, residual }, domain),
             _ => (left, right, kind, on),
         };
         if kind == JoinKind::Inner && !needs(&left) {
@@ -306,12 +329,39 @@ impl Decorrelation<'_> {
         if right_needs {
             let (dependent, right_columns) = self.depend(right, domain)?;
             right = dependent;
-            for (a, b) in domain.keys(&columns).iter().zip(&right_columns) {
-                let (a, b) = (self.columns.expr(*a), self.columns.expr(*b));
-                residual.push(Expr::compare(CompareOp::NotDistinctFrom, a, b));
-            }
+            residual.extend(self.same(domain.keys(&columns), &right_columns));
         }
         Ok((rejoin(left, right, kind, on, residual), columns))
+    }
+
+    /// A full join of rows for the same value of the domain. The value of a row is that of the left one, or
+    /// that of the right one where there is no left one.
+    fn depend_full(&mut self, full: Join, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
+        let Join { left, right, kind, on, residual } = full;
+        let (left, left_columns) = self.depend(*left, domain)?;
+        let (right, right_columns) = self.depend(*right, domain)?;
+        let map = self.domain_map(domain, &left_columns);
+        let (on, mut residual) = substitute_join(on, residual, &map);
+        residual.extend(self.same(domain.keys(&left_columns), &right_columns));
+        let own = self.copies(&left_columns);
+        let sides = left_columns.iter().zip(&right_columns);
+        let either = |(l, r): (&ColumnId, &ColumnId)| {
+            let (l, r) = (self.columns.expr(*l), self.columns.expr(*r));
+            let ty = l.ty();
+            let branches = vec![(Expr::IsNull(Box::new(l.clone())), r)];
+            Expr::Case { branches, otherwise: Some(Box::new(l)), ty }
+        };
+        let exprs = own.iter().copied().zip(sides.map(either)).collect();
+        let input = Box::new(rejoin(left, right, kind, on, residual));
+        Ok((Node::Project(Project { input, exprs }), own))
+    }
+
+    /// That columns of two inputs, which represent the free ones, have the same values.
+    pub(super) fn same(&self, a: &[ColumnId], b: &[ColumnId]) -> Vec<Expr> {
+        let equal = |(a, b): (&ColumnId, &ColumnId)| {
+            Expr::compare(CompareOp::NotDistinctFrom, self.columns.expr(*a), self.columns.expr(*b))
+        };
+        a.iter().zip(b).map(equal).collect()
     }
 
     /// Maps the free columns to the domain's.
@@ -320,7 +370,7 @@ impl Decorrelation<'_> {
     }
 
     /// New columns, one for each of `columns`.
-    fn copies(&mut self, columns: &[ColumnId]) -> Vec<ColumnId> {
+    pub(super) fn copies(&mut self, columns: &[ColumnId]) -> Vec<ColumnId> {
         columns
             .iter()
             .map(|id| {

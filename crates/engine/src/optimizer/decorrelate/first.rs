@@ -18,7 +18,7 @@ use super::{Decorrelation, Purpose};
 use crate::plan::correlation::{free_columns, refresh};
 use crate::plan::tree::{ColumnSet, reads_all, substitute, take, visit_exprs};
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, FirstValue, Limit, Node, Project, Sort, SortKey,
+    Aggregate, AggregateCall, AggregateFunction, FirstValue, Limit, Node, Project, Recursion, Sort, SortKey,
 };
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Result, Value};
@@ -59,6 +59,9 @@ impl Decorrelation<'_> {
         match &node {
             Node::Distinct(distinct) => read.extend(&distinct.keys),
             Node::SetOperation(set) => read.extend(set.inputs.iter().flat_map(|(_, columns)| columns)),
+            Node::Recursion(Recursion { start, step, .. }) => {
+                read.extend(start.columns.iter().chain(&step.columns));
+            }
             _ => {}
         }
         read.into_iter().for_each(|id| wanted.insert(id));

@@ -17,11 +17,15 @@
 //! left rows are numbered, and the numbers are what tells the domain's elements apart. The same is done for
 //! lists and structs, which are long to compare: `unnest` of a list would take quadratic time.
 //!
-//! Not supported: `FULL JOIN` on a right side that reads the left row, `LIMIT` over volatile functions there.
+//! A recursion that reads the left row is computed for all values of the domain at once ([`recursion`]).
+//!
+//! Everything can be decorrelated. A right side that reads rows further out as well, and calls volatile
+//! functions, is computed once for each value of the domain, not for each left row; and a recursion without
+//! an end has none, even if a `LIMIT` wants few of its rows.
 //!
 //! ```text
-//! first  null_aware  domain        ways of the methods of Decorrelation
-//! pull  joins                      conditions that move up; joins of the outcome
+//! first  null_aware  domain  recursion        ways of the methods of Decorrelation
+//! pull  joins                                 conditions that move up; joins of the outcome
 //! ```
 
 mod domain;
@@ -29,6 +33,7 @@ mod first;
 mod joins;
 mod null_aware;
 mod pull;
+mod recursion;
 
 use crate::plan::correlation::{free_columns, is_repeatable};
 use crate::plan::equalities::split_keys;
@@ -76,7 +81,7 @@ impl Purpose {
 /// Puts joins in place of all dependent joins of a plan.
 ///
 /// # Errors
-/// Not supported, see the module; interrupted.
+/// Internal, if a column is read that nothing makes; interrupted.
 pub(crate) fn decorrelate(plan: &mut Plan, share: Share) -> Result<()> {
     Decorrelation { columns: &mut plan.columns, share }.unnest(&mut plan.root)
 }

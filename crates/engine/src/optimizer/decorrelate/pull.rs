@@ -233,6 +233,7 @@ pub(super) fn pull(node: Node, free: &ColumnSet, purpose: Purpose, columns: &mut
         | Node::Sort(_)
         | Node::Limit(_)
         | Node::SetOperation(_)
+        | Node::Recursion(_)
         | Node::Scan(_)
         | Node::Values(_) => None,
     }
