@@ -106,6 +106,13 @@ pub fn vector_to_array(
             });
             Arc::new(builder.finish())
         }
+        DataType::TimeTz => {
+            let values = rows_of.map(|v: i64| Value::Integer(v.into()).display(ty).to_string());
+            let nulls = rows_of.nulls();
+            let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            let texts = values.into_iter().enumerate().map(|(row, text)| (!is_null(row)).then_some(text));
+            Arc::new(texts.collect::<StringArray>())
+        }
         DataType::Interval => {
             let values = rows_of.map(|v: Interval| v);
             let nulls = rows_of.nulls();

@@ -6,7 +6,8 @@
 //!
 //! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`,
 //! JSON is text; their fields carry the canonical extension names `arrow.uuid` and `arrow.json`, too. An ENUM
-//! is a dictionary of its labels, and text when it comes back.
+//! is a dictionary of its labels, and a TIMETZ, for which Arrow has no type, is its text; both are texts when
+//! they come back.
 
 use arrow_schema::{
     DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit,
@@ -34,7 +35,7 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
         DataType::Float32 => ArrowType::Float32,
         DataType::Float64 => ArrowType::Float64,
         DataType::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
-        DataType::Varchar | DataType::Json => ArrowType::Utf8,
+        DataType::Varchar | DataType::Json | DataType::TimeTz => ArrowType::Utf8,
         DataType::Blob => ArrowType::Binary,
         DataType::Date => ArrowType::Date32,
         DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
@@ -179,7 +180,8 @@ mod tests {
     #[test]
     fn every_type_comes_back() {
         let widest = DataType::Decimal { precision: 38, scale: 38 };
-        let types = || DataType::ALL.into_iter().chain([widest]);
+        let own = |ty: &DataType| *ty != DataType::TimeTz;
+        let types = || DataType::ALL.into_iter().filter(own).chain([widest]);
         for ty in types() {
             assert_eq!(from_arrow_field(&field_of("a", ty, true)).unwrap(), ty);
         }

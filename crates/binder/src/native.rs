@@ -263,6 +263,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 DataType::TimestampTz => {
                     Ok(Bound::known(zoned::offset(self.session.zone, arg.expr, unit, within)))
                 }
+                DataType::TimeTz => Ok(Bound::known(zoned::own_offset(arg.expr, unit, within))),
                 other => Err(Error::input(format!("a {other} has no {text}").to_ascii_lowercase())),
             };
         }
@@ -304,8 +305,10 @@ impl<'a, 'q> Binder<'a, 'q> {
 
 /// The type as which an argument is a date, a time or an interval; `None` if it is none of these.
 fn moment(arg: &Bound) -> Option<DataType> {
-    use DataType::{Date, Interval, Time, Timestamp, TimestampNs, TimestampTz};
+    use DataType::{Date, Interval, Time, TimeTz, Timestamp, TimestampNs, TimestampTz};
     match arg.given {
+        // Its clock's time.
+        Given::Known(TimeTz) => Some(Time),
         Given::Known(TimestampNs) => Some(Timestamp),
         Given::Known(ty @ (Date | Time | Timestamp | TimestampTz | Interval)) => Some(ty),
         Given::Known(_) => None,
@@ -317,6 +320,8 @@ fn moment(arg: &Bound) -> Option<DataType> {
 fn extract(name: &str, part: DatePart, arg: Bound) -> Result<Bound> {
     let Some(ty) = moment(&arg) else { return Err(wrong(name, &[arg])) };
     let fits = match ty {
+        // The seconds of a TIMETZ would be those of its clock.
+        DataType::Time if part == DatePart::Epoch => arg.ty() != DataType::TimeTz,
         DataType::Time => matches!(
             part,
             DatePart::Hour
@@ -324,7 +329,6 @@ fn extract(name: &str, part: DatePart, arg: Bound) -> Result<Bound> {
                 | DatePart::Second
                 | DatePart::Millisecond
                 | DatePart::Microsecond
-                | DatePart::Epoch
         ),
         DataType::Interval => !matches!(
             part,

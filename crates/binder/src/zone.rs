@@ -2,7 +2,7 @@
 //!
 //! The binder and the kernels treat a TIMESTAMPTZ as UTC. Here every expression whose result depends on the
 //! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP[_NS],
-//! DATE, TIME or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings of its
+//! DATE, TIME, TIMETZ or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings of its
 //! days; additions of INTERVALs; and frames by value that count days or months. In UTC only text is affected,
 //! as it may name a zone. Functions of the catalog get the zone when they are called
 //! ([`entasis_functions::catalog::call`]).
@@ -72,7 +72,7 @@ pub fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
 }
 
 fn one(expr: Expr, zone: TimeZone) -> Expr {
-    use DataType::{Date, Interval, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
+    use DataType::{Date, Interval, Time, TimeTz, Timestamp, TimestampNs, TimestampTz, Varchar};
     match expr {
         Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
             read(zone, *input, lenient)
@@ -92,6 +92,7 @@ fn one(expr: Expr, zone: TimeZone) -> Expr {
             (TimestampTz, Date | Time | TimestampNs) => {
                 Expr::Cast { input: Box::new(local(zone, *input)), ty, lenient }
             }
+            (TimestampTz, TimeTz) => converted(zone, *input, ty, lenient),
             (Timestamp, TimestampTz) => instant(zone, *input),
             (TimestampNs, TimestampTz) => instant(zone, Expr::Cast { input, ty: Timestamp, lenient }),
             (Date, TimestampTz) => instant(zone, midnight(*input)),

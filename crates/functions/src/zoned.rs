@@ -5,6 +5,7 @@ use crate::time_zone::{MICROS_PER_SECOND, TimeZone};
 use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, truncate};
 use entasis_vector::expr::{DatePart, Expr};
 use entasis_vector::types::INFINITE_TIMESTAMP;
+use entasis_vector::value::time_tz;
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 
 /// In UTC, the two are the same number. They remain calls until [`same_number`], because a cast would be
@@ -191,6 +192,14 @@ pub fn offset(zone: TimeZone, instant: Expr, unit: i64, within: i64) -> Expr {
             return Ok(Value::Null);
         }
         Ok(Value::Integer((zone.offset(instant) % within / unit).into()))
+    })
+}
+
+/// The same of a TIMETZ, which has an offset of its own.
+pub fn own_offset(time: Expr, unit: i64, within: i64) -> Expr {
+    call(format!("own offset in {unit}"), vec![time], DataType::Int64, move |args| {
+        let (_, offset) = time_tz::unpack(integer(&args[0])?);
+        Ok(Value::Integer((offset % within / unit).into()))
     })
 }
 

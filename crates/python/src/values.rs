@@ -5,6 +5,7 @@
 //! | BOOLEAN, integers, REAL and DOUBLE, VARCHAR, BLOB | `bool`, `int`, `float`, `str`, `bytes` |
 //! | DECIMAL, UUID | `decimal.Decimal`, `uuid.UUID`; DECIMAL(38,0) is an `int` |
 //! | DATE, TIME, TIMESTAMP | `datetime.date`, `time`, `datetime` |
+//! | TIME WITH TIME ZONE | `datetime.time` with its offset |
 //! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; as a parameter, one with any time zone |
 //! | INTERVAL | `datetime.timedelta`, a month as 30 days |
 //! | LIST, STRUCT | `list`, `dict`; out only |
@@ -16,8 +17,7 @@ use entasis::{Argument, Arguments};
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::calendar::micros_of;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
-use entasis_vector::value::nested;
-use entasis_vector::value::{civil_from_days, days_from_civil};
+use entasis_vector::value::{civil_from_days, days_from_civil, nested, time_tz};
 use entasis_vector::{DataType, Error, Interval, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -175,10 +175,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
         return Ok((Value::Integer(days(value)?.into()), DataType::Date));
     }
     if value.is_instance_of::<PyTime>() {
-        if !value.getattr("tzinfo")?.is_none() {
-            return Err(DataError::new_err("TIME has no time zone; use a datetime or drop tzinfo"));
-        }
-        return Ok((Value::Integer(time_of_day(value)?.into()), DataType::Time));
+        return time(value);
     }
     if value.is_instance_of::<PyDelta>() {
         let (days, seconds) = (part(value, "days")?, part(value, "seconds")?);
@@ -231,15 +228,39 @@ fn time_of_day(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(seconds * 1_000_000 + part(value, "microsecond")?)
 }
 
-fn timestamp(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
-    let local = days(value)? * MICROS_PER_DAY + time_of_day(value)?;
+fn time(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let local = time_of_day(value)?;
+    if value.getattr("tzinfo")?.is_none() {
+        return Ok((Value::Integer(local.into()), DataType::Time));
+    }
+    let Some(offset) = utc_offset(value)? else {
+        return Err(DataError::new_err("a time whose zone has several offsets: use a datetime or drop tzinfo"));
+    };
+    let seconds = offset.div_euclid(1_000_000);
+    if offset % 1_000_000 != 0 || seconds.abs() > time_tz::MOST_OFFSET {
+        return Err(DataError::new_err("the offset of a TIMETZ has whole seconds and less than 16 hours"));
+    }
+    Ok((Value::Integer(time_tz::pack(local, seconds).into()), DataType::TimeTz))
+}
+
+/// Microseconds by which the clock of a time or datetime is ahead of UTC; `None` if it does not say.
+fn utc_offset(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     let offset = value.call_method0("utcoffset")?;
     if offset.is_none() {
-        return Ok((Value::Integer(local.into()), DataType::Timestamp));
+        return Ok(None);
     }
-    let offset = part(&offset, "days")? * MICROS_PER_DAY
-        + part(&offset, "seconds")? * 1_000_000
-        + part(&offset, "microseconds")?;
+    Ok(Some(
+        part(&offset, "days")? * MICROS_PER_DAY
+            + part(&offset, "seconds")? * 1_000_000
+            + part(&offset, "microseconds")?,
+    ))
+}
+
+fn timestamp(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let local = days(value)? * MICROS_PER_DAY + time_of_day(value)?;
+    let Some(offset) = utc_offset(value)? else {
+        return Ok((Value::Integer(local.into()), DataType::Timestamp));
+    };
     Ok((Value::Integer((local - offset).into()), DataType::TimestampTz))
 }
 
@@ -322,6 +343,15 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             DataType::Time => {
                 let (hour, minute, second, micros) = clock(*v as i64);
                 PyTime::new(py, hour, minute, second, micros, None)?.into_any()
+            }
+            DataType::TimeTz => {
+                let (local, offset) = time_tz::unpack(*v as i64);
+                if local == MICROS_PER_DAY {
+                    return Ok(text(py, value, ty));
+                }
+                let zone = PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, offset as i32, 0, true)?)?;
+                let (hour, minute, second, micros) = clock(local);
+                PyTime::new(py, hour, minute, second, micros, Some(&zone))?.into_any()
             }
             DataType::Timestamp => instant(py, value, ty, *v as i64, None)?,
             // Python's moments have microseconds.

@@ -111,6 +111,7 @@ def test_tables_are_made_filled_and_read(con):
         datetime.date(2024, 2, 29),
         datetime.date(1, 1, 1),
         datetime.time(23, 59, 59, 999999),
+        datetime.time(1, 2, 3, tzinfo=datetime.timezone(-datetime.timedelta(hours=3, minutes=30))),
         datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
         datetime.datetime(9999, 12, 31, tzinfo=datetime.timezone.utc),
         datetime.timedelta(days=-3, hours=5, microseconds=7),

@@ -75,7 +75,7 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) | Sql::Bytes(_) => DataType::Blob,
         Sql::Date | Sql::Date32 => DataType::Date,
         Sql::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
-        Sql::Time(..) => return Err(Error::not_supported("TIME WITH TIME ZONE").with_hint(INSTEAD_OF_TIMETZ)),
+        Sql::Time(..) => DataType::TimeTz,
         Sql::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | Sql::Datetime(_) => {
             DataType::Timestamp
         }
@@ -134,7 +134,6 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "LONG" => DataType::Int64,
             "TIMESTAMPTZ" => DataType::TimestampTz,
             "TIMESTAMP_US" => DataType::Timestamp,
-            "TIMETZ" => return Err(Error::not_supported("TIMETZ").with_hint(INSTEAD_OF_TIMETZ)),
             // What a cast to these rounds to: `rounds_to`.
             "TIMESTAMP_S" | "TIMESTAMP_MS" => DataType::Timestamp,
             "TIMESTAMP_NS" => DataType::TimestampNs,
@@ -169,9 +168,6 @@ pub fn rounds_to(ty: &ast::DataType) -> Option<DatePart> {
 
 /// The hint for seconds of another precision.
 pub const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and TIMESTAMP_NS has nanoseconds";
-
-/// The hint for a time of day with an offset.
-const INSTEAD_OF_TIMETZ: &str = "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";
 
 /// How deep types may be nested.
 const DEEPEST: usize = 100;

@@ -12,6 +12,7 @@
 use crate::random::Random;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, Function};
 use entasis_vector::types::MICROS_PER_DAY;
+use entasis_vector::value::time_tz;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{
     Chunk, ColumnId, DataType, Dictionary, Encoding, Interval, PhysicalType, Selection, Value, Vector,
@@ -272,6 +273,10 @@ impl Expressions {
             ]))),
             DataType::Date => Value::Integer(self.random.between(18_000, 20_000).into()),
             DataType::Time => Value::Integer((self.random.between(0, 86_399) * 1_000_000).into()),
+            DataType::TimeTz => {
+                let local = self.random.between(0, 86_400) * 1_000_000;
+                Value::Integer(time_tz::pack(local, self.random.between(-2, 2) * 1800).into())
+            }
             DataType::Timestamp | DataType::TimestampTz => {
                 Value::Integer((self.random.between(-100_000, 2_000_000_000) * 1_000_000 + 250_000).into())
             }

@@ -198,6 +198,7 @@ impl Kind {
             DataType::Varchar | DataType::Json | DataType::Enum(_) => Kind::Text,
             DataType::Date
             | DataType::Time
+            | DataType::TimeTz
             | DataType::Timestamp
             | DataType::TimestampNs
             | DataType::TimestampTz

@@ -7,6 +7,7 @@
 
 use crate::Result;
 use crate::labels::Labels;
+use crate::value::time_tz;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +56,8 @@ pub enum DataType {
     Date,
     /// `TIME`: microseconds since midnight, up to 24:00:00.
     Time,
+    /// `TIME WITH TIME ZONE`: a time of day and the offset of its clock, see [`time_tz`].
+    TimeTz,
     /// `TIMESTAMP` (without time zone): microseconds since 1970-01-01 00:00:00, or infinity.
     Timestamp,
     /// `TIMESTAMP_NS` (without time zone): nanoseconds since 1970-01-01 00:00:00, or infinity.
@@ -97,7 +100,7 @@ pub enum PhysicalType {
     I16,
     /// Signed, 32 bits. `DATE` too.
     I32,
-    /// Signed, 64 bits. `TIME`, the timestamps and decimals of up to 18 digits too.
+    /// Signed, 64 bits. `TIME`, `TIMETZ`, the timestamps and decimals of up to 18 digits too.
     I64,
     /// Signed, 128 bits: wide decimals. `UUID` too, with its top bit flipped so that signed order is byte
     /// order.
@@ -160,7 +163,7 @@ impl PhysicalType {
 impl DataType {
     /// Every type once but ENUMs and the nested ones, with three decimals: of few digits, of as many as 64
     /// bits hold, and of the most.
-    pub const ALL: [DataType; 25] = [
+    pub const ALL: [DataType; 26] = [
         DataType::Null,
         DataType::Boolean,
         DataType::Int8,
@@ -181,6 +184,7 @@ impl DataType {
         DataType::Blob,
         DataType::Date,
         DataType::Time,
+        DataType::TimeTz,
         DataType::Timestamp,
         DataType::TimestampNs,
         DataType::TimestampTz,
@@ -197,6 +201,7 @@ impl DataType {
             DataType::Int32 | DataType::Date => PhysicalType::I32,
             DataType::Int64
             | DataType::Time
+            | DataType::TimeTz
             | DataType::Timestamp
             | DataType::TimestampNs
             | DataType::TimestampTz => PhysicalType::I64,
@@ -294,6 +299,10 @@ impl DataType {
             | DataType::Timestamp
             | DataType::TimestampNs
             | DataType::TimestampTz => (i64::MIN as i128, i64::MAX as i128),
+            DataType::TimeTz => (
+                time_tz::pack(0, time_tz::MOST_OFFSET) as i128,
+                time_tz::pack(MICROS_PER_DAY, -time_tz::MOST_OFFSET) as i128,
+            ),
             DataType::UInt8 => (0, u8::MAX as i128),
             DataType::UInt16 => (0, u16::MAX as i128),
             DataType::UInt32 => (0, u32::MAX as i128),
@@ -393,6 +402,7 @@ impl fmt::Display for DataType {
             DataType::Blob => "BLOB",
             DataType::Date => "DATE",
             DataType::Time => "TIME",
+            DataType::TimeTz => "TIME WITH TIME ZONE",
             DataType::Timestamp => "TIMESTAMP",
             DataType::TimestampNs => "TIMESTAMP_NS",
             DataType::TimestampTz => "TIMESTAMP WITH TIME ZONE",

@@ -4,6 +4,7 @@
 //! knows the [`DataType`]; [`Value::display`] takes it to print.
 
 pub mod nested;
+pub mod time_tz;
 
 use crate::types::{DataType, INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY, pow10};
 use std::cmp::Ordering;
@@ -18,7 +19,7 @@ pub enum Value {
     /// BOOLEAN.
     Boolean(bool),
     /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds, or
-    /// nanoseconds); the position of the label of an ENUM; the bits of a UUID (as the unsigned number,
+    /// nanoseconds); a TIMETZ ([`time_tz`]); the position of the label of an ENUM; the bits of a UUID (as the unsigned number,
     /// reinterpreted).
     Integer(i128),
     /// REAL and DOUBLE.
@@ -173,6 +174,7 @@ impl fmt::Display for DisplayValue<'_> {
                 DataType::Decimal { scale, .. } => write_decimal(f, *v, scale),
                 DataType::Date => write_date(f, *v as i64),
                 DataType::Time => write_time(f, *v as i64),
+                DataType::TimeTz => write_time_tz(f, *v as i64),
                 DataType::Timestamp => write_timestamp(f, *v as i64),
                 DataType::TimestampNs => write_timestamp_ns(f, *v as i64),
                 DataType::TimestampTz => {
@@ -242,6 +244,26 @@ pub fn write_time(f: &mut impl fmt::Write, micros: i64) -> fmt::Result {
             width -= 1;
         }
         write!(f, ".{fraction:0width$}")?;
+    }
+    Ok(())
+}
+
+/// `23:59:59+02`, of a TIMETZ ([`time_tz`]).
+pub fn write_time_tz(f: &mut impl fmt::Write, packed: i64) -> fmt::Result {
+    let (local, offset) = time_tz::unpack(packed);
+    write_time(f, local)?;
+    write_offset(f, offset)
+}
+
+/// Seconds to the east of Greenwich: `+02`, `-03:30`, `+00:53:28`.
+pub fn write_offset(f: &mut impl fmt::Write, seconds: i64) -> fmt::Result {
+    let size = seconds.abs();
+    write!(f, "{}{:02}", if seconds < 0 { '-' } else { '+' }, size / 3600)?;
+    if size % 3600 != 0 {
+        write!(f, ":{:02}", size / 60 % 60)?;
+    }
+    if size % 60 != 0 {
+        write!(f, ":{:02}", size % 60)?;
     }
     Ok(())
 }
@@ -367,6 +389,14 @@ mod tests {
             assert_eq!(text(Value::Integer(nanos.into()), DataType::TimestampNs), expected);
         }
         assert_eq!(text(Value::Integer(1_500_000), DataType::Time), "00:00:01.5");
+        for (local, offset, expected) in [
+            (0, 0, "00:00:00+00"),
+            (MICROS_PER_DAY, -(3 * 3600 + 1800), "24:00:00-03:30"),
+            (1_500_000, time_tz::MOST_OFFSET, "00:00:01.5+15:59:59"),
+        ] {
+            let packed = time_tz::pack(local, offset);
+            assert_eq!(text(Value::Integer(packed.into()), DataType::TimeTz), expected);
+        }
         assert_eq!(text(Value::Float(1e300), DataType::Float64), "1e300");
         assert_eq!(text(Value::Float(2.0), DataType::Float64), "2.0");
         assert_eq!(text(Value::Bytes(Arc::from(&b"a\0"[..])), DataType::Blob), "a\\x00");

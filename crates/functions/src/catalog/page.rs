@@ -23,7 +23,7 @@ const TAIL: &str = "
   and its set-returning `regexp_matches(…)` (here that is DuckDB's test).
 - **Of windows**: `fill`, and hypothetical sets (`rank(…) WITHIN GROUP`).
 - **Types that are missing**: BIT (`bitstring`, `bit_position`), HUGEINT (`md5_number`), ENUM (`enum_…`), geometry, text search,
-  network addresses, ranges, XML; TIMETZ ([time.md](time.md) says what to use instead).
+  network addresses, ranges, XML.
 - **Tables of Unicode** that we do not carry: `nfc_normalize`, `normalize`, `strip_accents`, `…_grapheme`, collations.
 - **Sessions and catalogs**: `pg_…`, `has_…_privilege`, `current_setting`, `current_user`, `getvariable`,
   `setseed`, `sleep_ms`, `write_log`, `uuidv7`, `age(x)` of one argument.

@@ -7,12 +7,12 @@
 
 use super::calendar::{JULIAN_1970, at, date_of, day_name, month_name};
 use crate::definition::Writer;
-use crate::time_zone::{TimeZone, write_offset};
+use crate::time_zone::TimeZone;
 use Field as F;
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::extract_date;
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
-use entasis_vector::value::{civil_from_days, days_from_civil};
+use entasis_vector::value::{civil_from_days, days_from_civil, write_offset};
 use entasis_vector::{Error, Result};
 
 /// A field of a pattern. The letter case of its keyword is kept separately.

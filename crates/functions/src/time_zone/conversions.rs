@@ -7,6 +7,7 @@
 
 use super::TimeZone;
 use entasis_vector::expr::{convert, convert_leniently, convert_parts};
+use entasis_vector::value::time_tz;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 
 impl TimeZone {
@@ -28,7 +29,7 @@ impl TimeZone {
     }
 
     fn converted(self, value: &Value, from: DataType, to: DataType, lenient: bool) -> Result<Value> {
-        use DataType::{Date, List, Struct, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
+        use DataType::{Date, List, Struct, Time, TimeTz, Timestamp, TimestampNs, TimestampTz, Varchar};
         let local = |instant: &i128| {
             let local = self.local(*instant as i64);
             local.map(|local| Value::Integer(local.into())).ok_or_else(|| out_of_range(from))
@@ -38,6 +39,10 @@ impl TimeZone {
             (Value::Integer(v), TimestampTz, Varchar) => Ok(Value::Text(self.text(*v as i64).into())),
             (Value::Integer(v), TimestampTz, Timestamp) => local(v),
             (Value::Integer(v), TimestampTz, Date | Time) => convert(&local(v)?, Timestamp, to),
+            (Value::Integer(v), TimestampTz, TimeTz) => {
+                let Value::Integer(time) = convert(&local(v)?, Timestamp, Time)? else { return Ok(Value::Null) };
+                Ok(Value::Integer(time_tz::pack(time as i64, self.offset(*v as i64)).into()))
+            }
             (Value::Integer(v), Timestamp, TimestampTz) => {
                 let instant = self.instant(*v as i64);
                 instant.map(|instant| Value::Integer(instant.into())).ok_or_else(|| out_of_range(to))

@@ -20,7 +20,7 @@ use chrono_tz::{TZ_VARIANTS, Tz};
 use entasis_vector::expr::calendar::is_finite;
 use entasis_vector::expr::moment_text::{Moment, TextZone, parse_moment, parse_offset};
 use entasis_vector::types::MICROS_PER_DAY;
-use entasis_vector::value::{civil_from_days, days_from_civil, write_timestamp};
+use entasis_vector::value::{civil_from_days, days_from_civil, write_offset, write_timestamp};
 use entasis_vector::{Error, Result};
 use std::fmt;
 
@@ -179,19 +179,6 @@ impl TimeZone {
         write_timestamp(f, instant + offset * MICROS_PER_SECOND)?;
         write_offset(f, offset)
     }
-}
-
-/// `+02`, `-03:30`, `+00:53:28`
-pub fn write_offset(f: &mut impl fmt::Write, seconds: i64) -> fmt::Result {
-    let size = seconds.abs();
-    write!(f, "{}{:02}", if seconds < 0 { '-' } else { '+' }, size / 3600)?;
-    if size % 3600 != 0 {
-        write!(f, ":{:02}", size / 60 % 60)?;
-    }
-    if size % 60 != 0 {
-        write!(f, ":{:02}", size % 60)?;
-    }
-    Ok(())
 }
 
 impl fmt::Display for TimeZone {

@@ -9,6 +9,7 @@
 //! | an exact number and a decimal | the more digits before and after the point |
 //! | a float and an integer | the float; a float and a decimal: DOUBLE |
 //! | DATE, TIMESTAMP, TIMESTAMPTZ | the later in this order; of DATE, TIMESTAMP and TIMESTAMP_NS likewise |
+//! | TIME and TIMETZ | TIMETZ |
 //! | JSON or an ENUM, and a column of texts | VARCHAR |
 //! | two ENUMs | VARCHAR, but for an order |
 //! | lists, structs | by elements; the fields of both, by name |
@@ -192,6 +193,7 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampNs) | (T::TimestampNs, T::Date | T::Timestamp) => T::TimestampNs,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
+        (T::Time, T::TimeTz) | (T::TimeTz, T::Time) => T::TimeTz,
         (T::List(a), T::List(b)) => T::list(of_two(*a, *b, meeting)?),
         (T::Struct(a), T::Struct(b)) => {
             let find = |fields: &'static [StructField], name: &str| {

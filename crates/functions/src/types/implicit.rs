@@ -13,6 +13,7 @@
 //! | DATE | TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ |
 //! | TIMESTAMP | TIMESTAMP_NS, TIMESTAMPTZ |
 //! | TIMESTAMP_NS | TIMESTAMP, where a function or an operator has no other form |
+//! | TIME | TIMETZ, in UTC |
 //! | JSON, an ENUM | VARCHAR |
 //! | a list, a struct | one whose elements, or fields of the same names, are so |
 //!
@@ -92,6 +93,7 @@ fn known(from: DataType, to: DataType) -> Option<u32> {
         (T::TimestampNs, T::Timestamp) => return Some(TRUNCATED_NANOS),
         (T::Date, T::Timestamp | T::TimestampNs | T::TimestampTz)
         | (T::Timestamp, T::TimestampNs | T::TimestampTz)
+        | (T::Time, T::TimeTz)
         | (T::Json | T::Enum(_), T::Varchar) => true,
         (T::List(from), T::List(to)) => return known(*from, *to),
         (T::Struct(from), T::Struct(to)) if from.len() == to.len() => {
@@ -119,7 +121,8 @@ pub fn assignment(from: Given, to: DataType) -> bool {
         || matches!(
             (settled, to),
             (T::Timestamp | T::TimestampNs | T::TimestampTz, T::Date | T::Time | T::Timestamp)
-                | (T::TimestampTz, T::TimestampNs)
+                | (T::TimestampTz, T::TimestampNs | T::TimeTz)
+                | (T::TimeTz, T::Time)
                 | (T::Enum(_), T::Enum(_))
                 | (T::TimestampNs, T::TimestampTz)
                 | (T::Boolean | T::Uuid, T::Varchar)
@@ -127,7 +130,13 @@ pub fn assignment(from: Given, to: DataType) -> bool {
         || (to == T::Varchar
             && matches!(
                 settled,
-                T::Date | T::Time | T::Timestamp | T::TimestampNs | T::TimestampTz | T::Interval
+                T::Date
+                    | T::Time
+                    | T::TimeTz
+                    | T::Timestamp
+                    | T::TimestampNs
+                    | T::TimestampTz
+                    | T::Interval
             ))
         || matches!((settled, to), (T::List(from), T::List(to)) if assignment(Given::Known(*from), *to))
         || matches!((settled, to), (T::Struct(from), T::Struct(to)) if from.len() == to.len()

@@ -29,7 +29,7 @@ columns that were described.
 ";
 
 /// The types of the tables, in their order.
-const TYPES: [DataType; 20] = [
+const TYPES: [DataType; 21] = [
     DataType::Boolean,
     DataType::Int8,
     DataType::Int16,
@@ -45,6 +45,7 @@ const TYPES: [DataType; 20] = [
     DataType::Blob,
     DataType::Date,
     DataType::Time,
+    DataType::TimeTz,
     DataType::Timestamp,
     DataType::TimestampNs,
     DataType::TimestampTz,
@@ -176,6 +177,7 @@ fn operators(out: &mut String) {
 fn short(ty: DataType) -> String {
     match ty {
         DataType::Decimal { precision, scale } => format!("DEC({precision},{scale})"),
+        DataType::TimeTz => "TIMETZ".to_owned(),
         DataType::Timestamp => "TS".to_owned(),
         DataType::TimestampNs => "TS_NS".to_owned(),
         DataType::TimestampTz => "TSTZ".to_owned(),

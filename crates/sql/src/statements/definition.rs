@@ -512,7 +512,10 @@ fn can_cast(from: DataType, to: DataType) -> bool {
     from == to
         || matches!(
             (from, to),
-            (DataType::Struct(_), DataType::Struct(_)) | (DataType::Enum(_), DataType::Enum(_))
+            (DataType::Struct(_), DataType::Struct(_))
+                | (DataType::Enum(_), DataType::Enum(_))
+                | (DataType::Time | DataType::TimestampTz, DataType::TimeTz)
+                | (DataType::TimeTz, DataType::Time)
         )
         || from == DataType::Null
         || from == DataType::Varchar

@@ -13,7 +13,7 @@ use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{DataType, Field, Result, Schema};
 
 /// Data types that need no precision or scale, by their numbers.
-const TYPES: [DataType; 22] = [
+const TYPES: [DataType; 23] = [
     DataType::Null,
     DataType::Boolean,
     DataType::Int8,
@@ -36,6 +36,7 @@ const TYPES: [DataType; 22] = [
     DataType::Uuid,
     DataType::Json,
     DataType::TimestampNs,
+    DataType::TimeTz,
 ];
 /// The number of the type DECIMAL, which is followed by precision and scale.
 const DECIMAL: u8 = 255;

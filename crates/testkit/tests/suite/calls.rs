@@ -176,6 +176,7 @@ fn usual(ty: DataType) -> String {
         DataType::Blob => "'a'::BLOB".into(),
         DataType::Date => "DATE '2024-03-10'".into(),
         DataType::Time => "TIME '10:20:30'".into(),
+        DataType::TimeTz => "TIMETZ '10:20:30+02'".into(),
         DataType::Timestamp => "TIMESTAMP '2024-03-10 12:00:00'".into(),
         DataType::TimestampNs => "TIMESTAMP_NS '2024-03-10 12:00:00.123456789'".into(),
         DataType::TimestampTz => "TIMESTAMPTZ '2024-03-10 12:00:00+00'".into(),
@@ -227,6 +228,7 @@ fn extremes(ty: DataType) -> Vec<String> {
             "1970-01-01",
         ]),
         DataType::Time => cast(&["00:00:00", "24:00:00", "23:59:59.999999"]),
+        DataType::TimeTz => cast(&["00:00:00+15:59:59", "24:00:00-15:59:59", "23:59:59.999999+00"]),
         DataType::Timestamp | DataType::TimestampTz => cast(&[
             "infinity",
             "-infinity",

@@ -86,6 +86,7 @@ fn write_literal(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt
             Value::Integer(_),
             DataType::Date
             | DataType::Time
+            | DataType::TimeTz
             | DataType::Timestamp
             | DataType::TimestampNs
             | DataType::TimestampTz,

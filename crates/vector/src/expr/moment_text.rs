@@ -1,13 +1,13 @@
 //! Text to dates, times of day and timestamps.
 //!
-//! [`parse_date`], [`parse_time`] and [`parse_timestamp`] are the fast path, for the most frequent plain
+//! [`parse_date`], [`parse_time`], [`parse_time_tz`] and [`parse_timestamp`] are the fast path, for the most frequent plain
 //! forms. [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`, `0044-03-15 10:00:00 BC`),
 //! `infinity` and `-infinity`, `epoch`, the end of a day as `24:00:00`, and a zone, whose name is left to a
 //! caller that knows zones.
 
 use super::calendar::{day_of, days_in_month, is_finite};
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, MICROS_PER_DAY};
-use crate::value::days_from_civil;
+use crate::value::{days_from_civil, time_tz};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -101,6 +101,20 @@ fn take_time(bytes: &mut &[u8]) -> Option<i64> {
     let fraction = take_fraction(bytes);
     let micros = (hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + fraction;
     (minute < 60 && second < 60 && micros <= MICROS_PER_DAY).then_some(micros)
+}
+
+/// `23:59:59+02`, a time as [`parse_time`] reads it and its offset, of less than 16 hours, as a TIMETZ: `Z`,
+/// `UTC` or `±hh[[:]mm[:ss]]`, after white space or none. Without an offset it is UTC.
+pub fn parse_time_tz(mut bytes: &[u8]) -> Option<i64> {
+    let local = take_time(&mut bytes)?;
+    let offset = match bytes.trim_ascii_start() {
+        [] => 0,
+        zone => match parse_zone(zone)? {
+            TextZone::Offset(seconds) => seconds,
+            _ => return None,
+        },
+    };
+    (offset.abs() <= time_tz::MOST_OFFSET).then(|| time_tz::pack(local, offset))
 }
 
 /// Microseconds of `.25`; 0 without a point.
@@ -322,6 +336,25 @@ mod tests {
             ("1970-01-01 x", None),
         ] {
             assert_eq!(parse_nanos(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_with_an_offset() {
+        for (text, expected) in [
+            ("12:34:56+02", "12:34:56+02"),
+            ("12:34:56.5 -03:30", "12:34:56.5-03:30"),
+            ("12:34+0130", "12:34:00+01:30"),
+            ("12:34:56", "12:34:56+00"),
+            ("12:34:56Z", "12:34:56+00"),
+            ("12:34:56 utc", "12:34:56+00"),
+            ("24:00:00-15:59:59", "24:00:00-15:59:59"),
+        ] {
+            let packed = parse_time_tz(text.as_bytes()).unwrap();
+            assert_eq!(Value::Integer(packed.into()).display(DataType::TimeTz).to_string(), expected);
+        }
+        for text in ["12:34:56+16", "12:34:56+", "12:34:56 Europe/Berlin", "24:00:01+00", "+02", "x", ""] {
+            assert_eq!(parse_time_tz(text.as_bytes()), None, "{text}");
         }
     }
 

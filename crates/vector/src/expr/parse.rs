@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 pub use super::interval_text::{parse_interval, parse_qualified};
 use super::json_text::check_json;
-pub use super::moment_text::{parse_date, parse_moment, parse_nanos, parse_time, parse_timestamp};
+pub use super::moment_text::{
+    parse_date, parse_moment, parse_nanos, parse_time, parse_time_tz, parse_timestamp,
+};
 
 /// The value that `text` stands for in type `ty`.
 ///
@@ -55,6 +57,7 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
             .or_else(|| parse_moment(bytes).map(|moment| moment.date()))
             .map(|days| Value::Integer(days.into())),
         DataType::Time => parse_time(bytes).map(|micros| Value::Integer(micros.into())),
+        DataType::TimeTz => parse_time_tz(bytes).map(|packed| Value::Integer(packed.into())),
         // A clock's time, whatever the zone.
         DataType::Timestamp => parse_moment(bytes).map(|moment| Value::Integer(moment.micros.into())),
         DataType::TimestampNs => match parse_nanos(bytes) {
@@ -279,6 +282,7 @@ mod tests {
             "cannot cast '2013-01-01 25:00' to TIMESTAMP"
         );
         assert_eq!(round_trip("7:05", DataType::Time), "07:05:00");
+        assert_eq!(round_trip(" 7:05 +1 ", DataType::TimeTz), "07:05:00+01");
     }
 
     #[test]

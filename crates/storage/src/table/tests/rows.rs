@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 type Rows = Vec<Vec<Value>>;
 
-const TYPES: [DataType; 24] = [
+const TYPES: [DataType; 25] = [
     DataType::Null,
     DataType::Boolean,
     DataType::Int8,
@@ -31,6 +31,7 @@ const TYPES: [DataType; 24] = [
     DataType::Blob,
     DataType::Date,
     DataType::Time,
+    DataType::TimeTz,
     DataType::Timestamp,
     DataType::TimestampNs,
     DataType::TimestampTz,

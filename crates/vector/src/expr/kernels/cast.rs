@@ -4,7 +4,7 @@
 //! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition
 //! of all casts: text is read by [`parse_value`] and written as values print; decimals round half away from
 //! zero, floats to integers half to even; dates are midnights; timestamps with and without time zone exchange
-//! in UTC, and nanoseconds are truncated to microseconds.
+//! in UTC, and nanoseconds are truncated to microseconds; a TIME is one in UTC where it gets an offset.
 
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
@@ -14,7 +14,7 @@ use crate::expr::calendar::{day_of, is_finite, micros_of, midnight, nanos_of};
 use crate::expr::parse::{parse_date, parse_i64, parse_leniently, parse_value};
 use crate::statement::Growth;
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
-use crate::value::nested;
+use crate::value::{nested, time_tz};
 use crate::vector::Vector;
 use crate::writer::StringMaker;
 use crate::{DataType, Error, ErrorKind, Interval, Result, StringView, Value};
@@ -286,7 +286,7 @@ fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut 
 /// # Errors
 /// Input, if it has no counterpart; not supported, if the types have none.
 pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    use DataType::{Blob, Boolean, Date, Json, Time, Timestamp, TimestampNs, TimestampTz, Varchar};
+    use DataType::{Blob, Boolean, Date, Json, Time, TimeTz, Timestamp, TimestampNs, TimestampTz, Varchar};
     let day = i128::from(MICROS_PER_DAY);
     if value.is_null() || (from == to && !to.is_decimal()) {
         return Ok(value.clone());
@@ -325,6 +325,9 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             Value::Integer(micros_of(*v as i64).into())
         }
         (_, TimestampNs, Date | Time) => return convert(&convert(value, from, Timestamp)?, Timestamp, to),
+        (Value::Integer(v), Time, TimeTz) => Value::Integer(time_tz::pack(*v as i64, 0).into()),
+        (Value::Integer(v), TimeTz, Time) => Value::Integer(time_tz::unpack(*v as i64).0.into()),
+        (_, TimestampTz, TimeTz) => return convert(&convert(value, from, Time)?, Time, to),
         (Value::Integer(v), Time, DataType::Interval) => {
             Value::Interval(Interval { months: 0, days: 0, micros: *v as i64 })
         }
