@@ -4,7 +4,7 @@
 //! such values is accepted, whatever its width, unit or encoding; types that cannot be converted without loss
 //! of meaning are refused.
 //!
-//! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`,
+//! LIST, STRUCT and MAP are Arrow's, with elements, fields and values that may be NULL. A UUID is `FixedSizeBinary(16)`,
 //! JSON is text; their fields carry the canonical extension names `arrow.uuid` and `arrow.json`, too. An ENUM
 //! is a dictionary of its labels, and a TIMETZ, for which Arrow has no type, is its text; both are texts when
 //! they come back.
@@ -55,6 +55,12 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
         DataType::Struct(fields) => {
             ArrowType::Struct(fields.iter().map(|field| field_of(field.name, field.ty, true)).collect())
         }
+        DataType::Map(entry) => {
+            let (key, value) = ty.key_and_value().unwrap_or((*entry, *entry));
+            let fields = vec![field_of("key", key, false), field_of("value", value, true)];
+            let entries = ArrowField::new("entries", ArrowType::Struct(fields.into()), false);
+            ArrowType::Map(Arc::new(entries), false)
+        }
     }
 }
 
@@ -91,7 +97,7 @@ pub fn from_arrow_field(field: &ArrowField) -> Result<DataType> {
 /// The SQL type for the values of an Arrow type.
 ///
 /// # Errors
-/// Not supported, for maps and unions, and for decimals of more than 38 digits.
+/// Not supported, for unions, and for decimals of more than 38 digits.
 pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
     Ok(match ty {
         ArrowType::Null => DataType::Null,
@@ -134,7 +140,12 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
             let fields = fields.iter().map(of).collect::<Result<Vec<(String, DataType)>>>()?;
             DataType::structure(fields.iter().map(|(name, ty)| (name.as_str(), *ty)))
         }
-        ArrowType::Map(..) => return Err(Error::not_supported("MAP")),
+        ArrowType::Map(entries, _) => match entries.data_type() {
+            ArrowType::Struct(fields) if fields.len() == 2 => {
+                DataType::map(from_arrow_field(&fields[0])?, from_arrow_field(&fields[1])?)
+            }
+            other => return Err(Error::not_supported(format!("a MAP of {other}"))),
+        },
         other => return Err(Error::not_supported(format!("Arrow's {other}"))),
     })
 }
@@ -199,23 +210,17 @@ mod tests {
     }
 
     #[test]
-    fn nested_types_come_back_and_maps_are_refused_with_the_column() {
+    fn nested_types_come_back_and_unions_are_refused_with_the_column() {
         let texts = DataType::list(DataType::Varchar);
         let ty = DataType::list(DataType::structure([
             ("a", texts),
             ("b", DataType::Uuid),
             ("c", DataType::list(DataType::Json)),
+            ("d", DataType::map(DataType::Json, DataType::map(DataType::Date, texts))),
         ]));
         assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);
-        let pair = ArrowType::Struct(
-            vec![
-                ArrowField::new("keys", ArrowType::Utf8, false),
-                ArrowField::new("values", ArrowType::Int32, true),
-            ]
-            .into(),
-        );
-        let map = ArrowType::Map(Arc::new(ArrowField::new("entries", pair, false)), false);
-        let schema = ArrowSchema::new(vec![ArrowField::new("tags", map, true)]);
-        assert_eq!(schema_from_arrow(&schema).unwrap_err().message(), "MAP (column tags)");
+        let union = ArrowType::Union(arrow_schema::UnionFields::empty(), arrow_schema::UnionMode::Sparse);
+        let schema = ArrowSchema::new(vec![ArrowField::new("tags", union, true)]);
+        assert!(schema_from_arrow(&schema).unwrap_err().message().contains("(column tags)"));
     }
 }

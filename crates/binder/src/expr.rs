@@ -185,7 +185,16 @@ impl<'a, 'q> Binder<'a, 'q> {
             Sql::Rollup(_) | Sql::Cube(_) | Sql::GroupingSets(_) => {
                 Err(Error::not_supported("sets of keys outside of GROUP BY"))
             }
-            Sql::Struct { .. } | Sql::Map(_) => Err(Error::not_supported("STRUCT(…) and MAP {…}")),
+            Sql::Map(map) => {
+                let mut list = |part: fn(&ast::MapEntry) -> &ast::Expr| {
+                    let parts = map.entries.iter().map(|entry| self.expr(part(entry)));
+                    let parts = parts.collect::<Result<_>>()?;
+                    self.call("list_value", parts)
+                };
+                let args = vec![list(|entry| &entry.key)?, list(|entry| &entry.value)?];
+                self.call("map", args)
+            }
+            Sql::Struct { .. } => Err(Error::not_supported("STRUCT(…)").with_hint("write {'name': value, …}")),
             Sql::Lambda(_) => Err(Error::not_supported("lambda functions")),
             other => {
                 clauses::expression(other)?;
@@ -407,7 +416,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         })
     }
 
-    /// Names, fields and elements: `t.l[1].x`, `l[2:3]`, `s['x']`.
+    /// Names, fields and elements: `t.l[1].x`, `l[2:3]`, `s['x']`, `m[key]`.
     fn accesses(&mut self, root: &'q ast::Expr, chain: &'q [AccessExpr]) -> Result<Bound> {
         let is_name = |access: &&AccessExpr| matches!(access, AccessExpr::Dot(ast::Expr::Identifier(_)));
         let mut rest = chain;
@@ -439,7 +448,11 @@ impl<'a, 'q> Binder<'a, 'q> {
                 }
                 AccessExpr::Subscript(Subscript::Index { index }) => {
                     let index = self.expr(index)?;
-                    let name = if index.given == Given::Text { "struct_extract" } else { "list_extract" };
+                    let name = match of.ty() {
+                        DataType::Map(_) => "map_extract_value",
+                        _ if index.given == Given::Text => "struct_extract",
+                        _ => "list_extract",
+                    };
                     self.call(name, vec![of, index])?
                 }
                 AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {

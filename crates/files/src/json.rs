@@ -1,6 +1,6 @@
 //! Values as JSON, for `COPY … TO` and the shell.
 //!
-//! Numbers and booleans are such, lists are arrays, structs objects, NULL is `null`, JSON is itself, and
+//! Numbers and booleans are such, lists are arrays, structs and maps objects, NULL is `null`, JSON is itself, and
 //! everything else is a string. Numbers keep all their digits, which readers that only have doubles may
 //! round. JSON has no notation for NaN and the infinities; they are strings.
 
@@ -48,6 +48,15 @@ fn write_value(out: &mut impl Write, value: &Value, ty: DataType, zone: TimeZone
             }
             out.write_char(']')
         }
+        (Value::Bytes(bytes), DataType::Map(entry)) => {
+            let entries = nested::elements(bytes, *entry).unwrap_or_else(|_| damaged());
+            out.write_char('{')?;
+            for (i, own) in entries.iter().enumerate() {
+                out.write_str(if i == 0 { "" } else { "," })?;
+                write_entry(out, own, *entry, zone)?;
+            }
+            out.write_char('}')
+        }
         (Value::Bytes(bytes), DataType::Struct(fields)) => {
             let values = nested::fields(bytes, fields).unwrap_or_else(|_| damaged());
             for (i, (field, value)) in fields.iter().zip(&values).enumerate() {
@@ -64,6 +73,18 @@ fn write_value(out: &mut impl Write, value: &Value, ty: DataType, zone: TimeZone
             out.write_char('"')
         }
     }
+}
+
+/// The entry of a map: its key as a text, a colon, and its value.
+fn write_entry(out: &mut impl Write, entry: &Value, ty: DataType, zone: TimeZone) -> fmt::Result {
+    let (Value::Bytes(bytes), DataType::Struct(fields)) = (entry, ty) else { return out.write_str("null") };
+    let values = nested::fields(bytes, fields).unwrap_or_default();
+    let ([key, value], [of_key, of_value]) = (values.as_slice(), fields.as_slice()) else {
+        return out.write_str("null");
+    };
+    write_text(out, &zone.shown(key, of_key.ty))?;
+    out.write_char(':')?;
+    write_value(out, value, of_value.ty, zone)
 }
 
 fn write_text(out: &mut impl Write, text: &str) -> fmt::Result {

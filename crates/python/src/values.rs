@@ -8,7 +8,7 @@
 //! | TIME WITH TIME ZONE | `datetime.time` with its offset |
 //! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; as a parameter, one with any time zone |
 //! | INTERVAL | `datetime.timedelta`, a month as 30 days |
-//! | LIST, STRUCT | `list`, `dict`; out only |
+//! | LIST, STRUCT, MAP | `list`, `dict`, `dict`, or a `list` of pairs if a key has no hash; out only |
 //!
 //! Dates that Python cannot represent (before the year 1, after 9999) are returned as text.
 
@@ -300,6 +300,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
                 let list = elements.iter().map(|value| to_python(py, value, *element));
                 PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)?.into_any()
             }
+            DataType::Map(entry) => entries(py, v, *entry)?,
             DataType::Struct(fields) => {
                 let values = nested::fields(v, fields).map_err(|error| raised(&error))?;
                 let dict = PyDict::new(py);
@@ -366,6 +367,28 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             },
         },
     })
+}
+
+/// A map: a `dict`, or a list of pairs if a key has no hash, as a list has none.
+fn entries<'py>(py: Python<'py>, map: &[u8], entry: DataType) -> PyResult<Bound<'py, PyAny>> {
+    let entries = nested::elements(map, entry).map_err(|error| raised(&error))?;
+    let mut pairs = Vec::with_capacity(entries.len());
+    for own in &entries {
+        if let (Value::Bytes(bytes), DataType::Struct(fields)) = (own, entry) {
+            let values = nested::fields(bytes, fields).map_err(|error| raised(&error))?;
+            let values = values.iter().zip(fields).map(|(value, field)| to_python(py, value, field.ty));
+            pairs.push(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?);
+        }
+    }
+    let have_hashes = |pair: &Bound<'_, PyTuple>| pair.get_item(0).is_ok_and(|key| key.hash().is_ok());
+    if !pairs.iter().all(have_hashes) {
+        return Ok(PyList::new(py, pairs)?.into_any());
+    }
+    let dict = PyDict::new(py);
+    for pair in pairs {
+        dict.set_item(pair.get_item(0)?, pair.get_item(1)?)?;
+    }
+    Ok(dict.into_any())
 }
 
 fn text<'py>(py: Python<'py>, value: &Value, ty: DataType) -> Bound<'py, PyAny> {

@@ -42,6 +42,7 @@ mod tokens;
 pub mod types;
 pub mod using_key;
 pub mod walk;
+mod map_types;
 mod words;
 
 pub use depth::{is_on_deep_stack, needs_deep_stack, on_deep_stack};

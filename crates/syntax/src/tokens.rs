@@ -32,3 +32,20 @@ pub(super) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
         })
         .map(|length| open + length)
 }
+
+/// The index of the bracket that opens the innermost pair around the token at `at`.
+pub(super) fn opening(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    let mut level = 0usize;
+    (0..at).rev().find(|&at| match tokens[at].token {
+        Token::RParen => {
+            level += 1;
+            false
+        }
+        Token::LParen if level > 0 => {
+            level -= 1;
+            false
+        }
+        Token::LParen => true,
+        _ => false,
+    })
+}

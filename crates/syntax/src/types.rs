@@ -1,11 +1,13 @@
 //! The names of types: our types for SQL's names, and which types are not supported.
 
 use super::dialect::EntasisDialect;
+use super::map_types;
+use super::place::Lines;
 use entasis_vector::expr::DatePart;
 use entasis_vector::{DataType, Error, Result};
 use sqlparser::ast::{self, ArrayElemTypeDef, EnumMember, ExactNumberInfo, TimezoneInfo};
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 /// The type of a text such as `DECIMAL(12, 2)`.
 ///
@@ -21,7 +23,12 @@ pub fn parse_type(name: &str) -> Result<DataType> {
 /// Input, if it is none.
 pub fn written_type(name: &str) -> Result<ast::DataType> {
     let unknown = || Error::input(format!("there is no type '{name}'"));
-    let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
+    let tokens = Tokenizer::new(&EntasisDialect, name).tokenize_with_location().map_err(|_| unknown())?;
+    let mut tokens: Vec<_> =
+        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let lines = Lines::of(name);
+    map_types::settle(&mut tokens, |span| &name[lines.offset(span.start)..lines.offset(span.end)]);
+    let mut parser = Parser::new(&EntasisDialect).with_tokens_with_locations(tokens);
     let ty = parser.parse_data_type().map_err(|_| unknown())?;
     match parser.peek_token().token {
         Token::EOF => Ok(ty),
@@ -85,12 +92,16 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Array(
             ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element),
         ) => {
-            let list = DataType::list(sql_type(element)?);
-            if depth(list) > DEEPEST {
-                return Err(Error::input(format!("types are nested at most {DEEPEST} deep")));
-            }
-            list
+            shallow(DataType::list(sql_type(element)?))?
         }
+        Sql::Map(key, value) => shallow(DataType::map(sql_type(key)?, sql_type(value)?))?,
+        Sql::Custom(name, within) if name.to_string().eq_ignore_ascii_case("map") => match within.as_slice() {
+            [key, value] => shallow(DataType::map(parse_type(key)?, parse_type(value)?))?,
+            _ => {
+                let error = Error::input("a MAP has a type of its keys and one of its values");
+                return Err(error.with_hint("write MAP(VARCHAR, INTEGER)"));
+            }
+        },
         Sql::Array(ArrayElemTypeDef::SquareBracket(..)) => {
             return Err(
                 Error::not_supported("arrays of a fixed length").with_hint("T[] is a list of any length")
@@ -120,10 +131,9 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             let labels = members.iter().map(label).collect::<Result<Vec<String>>>()?;
             DataType::enumeration(labels.iter().map(String::as_str))?
         }
-        Sql::Array(_) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
-            return Err(
-                Error::not_supported(format!("the type {ty}")).with_hint("T[] and STRUCT(name T, …) are")
-            );
+        Sql::Array(_) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
+            return Err(Error::not_supported(format!("the type {ty}"))
+                .with_hint("T[], STRUCT(name T, …) and MAP(T, U) are"));
         }
         // The widest integers: 38 digits.
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {
@@ -146,10 +156,6 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             }
             "GUID" => DataType::Uuid,
             "BPCHAR" => DataType::Varchar,
-            name if name.starts_with("MAP(") => {
-                let error = Error::not_supported(format!("the type {name}"));
-                return Err(error.with_hint("a list of structs holds pairs: STRUCT(key T, value U)[]"));
-            }
             name => return Err(Error::input(format!("there is no type {name}"))),
         },
     })
@@ -172,10 +178,21 @@ pub const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have micros
 /// How deep types may be nested.
 const DEEPEST: usize = 100;
 
+/// The same type.
+///
+/// # Errors
+/// Input, if it is nested too deep.
+fn shallow(ty: DataType) -> Result<DataType> {
+    match depth(ty) {
+        ..=DEEPEST => Ok(ty),
+        _ => Err(Error::input(format!("types are nested at most {DEEPEST} deep"))),
+    }
+}
+
 /// How deep a type is nested.
 fn depth(ty: DataType) -> usize {
     match ty {
-        DataType::List(element) => 1 + depth(*element),
+        DataType::List(element) | DataType::Map(element) => 1 + depth(*element),
         DataType::Struct(fields) => 1 + fields.iter().map(|field| depth(field.ty)).max().unwrap_or(0),
         _ => 0,
     }

@@ -6,9 +6,9 @@
 //! by [`super::grammar`].
 
 use super::place::position;
-use super::tokens::{closing, is_word, keyword};
+use super::tokens::{closing, is_word, keyword, opening};
 use super::types::INSTEAD_OF_DIGITS;
-use super::{sample, using_key};
+use super::{map_types, sample, using_key};
 use crate::disguise::{BY_NAME, DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
 use entasis_vector::{Error, Result};
 use sqlparser::keywords::Keyword;
@@ -20,6 +20,7 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 /// # Errors
 /// Not supported, for words that the parser would ignore.
 pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) -> &'a str) -> Result<()> {
+    map_types::settle(tokens, &text);
     refuse_swallowed(tokens)?;
     other_words(tokens);
     singular_units(tokens);
@@ -52,20 +53,7 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
             continue;
         }
         // The innermost bracket that encloses it, and the name after that.
-        let mut level = 0usize;
-        let open = (0..i).rev().find(|&at| match tokens[at].token {
-            Token::RParen => {
-                level += 1;
-                false
-            }
-            Token::LParen if level > 0 => {
-                level -= 1;
-                false
-            }
-            Token::LParen => true,
-            _ => false,
-        });
-        let Some(open) = open.filter(|&open| open > 0) else { continue };
+        let Some(open) = opening(tokens, i).filter(|&open| open > 0) else { continue };
         if !is(tokens.get(open - 1), "over") && !is(tokens.get(open - 1), "as") {
             continue;
         }

@@ -289,7 +289,7 @@ impl Expressions {
                 micros: self.random.between(-90_000, 90_000) * 1_000_000,
             }),
             DataType::Uuid => Value::Integer(self.random.between(0, 3).into()),
-            DataType::Enum(_) | DataType::List(_) | DataType::Struct(_) => Value::Null,
+            DataType::Enum(_) | DataType::List(_) | DataType::Struct(_) | DataType::Map(_) => Value::Null,
         }
     }
 

@@ -77,6 +77,9 @@ pub enum DataType {
     /// [`crate::value::nested`].
     // PERF: a thin pointer, so that a type is 16 bytes.
     Struct(&'static Vec<StructField>),
+    /// `MAP(K, V)`: keys, none twice, and a value for each, which [`DataType::map`] makes. A value is the list
+    /// of its entries, which have this type: `STRUCT(key K, value V)`.
+    Map(&'static DataType),
 }
 
 /// A field of a STRUCT.
@@ -218,9 +221,12 @@ impl DataType {
                     PhysicalType::I128
                 }
             }
-            DataType::Varchar | DataType::Json | DataType::Blob | DataType::List(_) | DataType::Struct(_) => {
-                PhysicalType::Str
-            }
+            DataType::Varchar
+            | DataType::Json
+            | DataType::Blob
+            | DataType::List(_)
+            | DataType::Struct(_)
+            | DataType::Map(_) => PhysicalType::Str,
             DataType::Enum(labels) => {
                 if labels.len() <= 1 << 8 {
                     PhysicalType::U8
@@ -325,13 +331,32 @@ static FIELDS: Mutex<BTreeSet<&'static Vec<StructField>>> = Mutex::new(BTreeSet:
 impl DataType {
     /// The type of lists of `element`.
     pub fn list(element: DataType) -> DataType {
-        let mut known = ELEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let element = known.get(&element).copied().unwrap_or_else(|| {
-            let element: &'static DataType = Box::leak(Box::new(element));
-            known.insert(element);
-            element
-        });
-        DataType::List(element)
+        DataType::List(kept(element))
+    }
+
+    /// The type of maps from values of `key` to values of `value`.
+    pub fn map(key: DataType, value: DataType) -> DataType {
+        DataType::Map(kept(DataType::structure([("key", key), ("value", value)])))
+    }
+
+    /// The type of the elements of a value that is a list in its bytes: of a list, the entries of a map.
+    #[inline]
+    pub const fn element(self) -> Option<DataType> {
+        match self {
+            DataType::List(element) | DataType::Map(element) => Some(*element),
+            _ => None,
+        }
+    }
+
+    /// The types of the keys and of the values of a map.
+    pub fn key_and_value(self) -> Option<(DataType, DataType)> {
+        match self {
+            DataType::Map(DataType::Struct(fields)) => match fields.as_slice() {
+                [key, value] => Some((key.ty, value.ty)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The type of values that are one of these labels, in their order.
@@ -364,16 +389,38 @@ impl DataType {
     pub fn contains(self, ty: DataType) -> bool {
         self == ty
             || match self {
-                DataType::List(element) => element.contains(ty),
+                DataType::List(element) | DataType::Map(element) => element.contains(ty),
                 DataType::Struct(fields) => fields.iter().any(|field| field.ty.contains(ty)),
                 _ => false,
             }
     }
 
-    /// True for LIST and STRUCT.
-    pub const fn is_nested(self) -> bool {
-        matches!(self, DataType::List(_) | DataType::Struct(_))
+    /// The type with others in place of those within it that are not nested.
+    pub fn with_innermost(self, other: &dyn Fn(DataType) -> DataType) -> DataType {
+        match self {
+            DataType::List(element) => DataType::list(element.with_innermost(other)),
+            DataType::Map(entry) => DataType::Map(kept(entry.with_innermost(other))),
+            DataType::Struct(fields) => {
+                DataType::structure(fields.iter().map(|field| (field.name, field.ty.with_innermost(other))))
+            }
+            ty => other(ty),
+        }
     }
+
+    /// True for LIST, STRUCT and MAP.
+    pub const fn is_nested(self) -> bool {
+        matches!(self, DataType::List(_) | DataType::Struct(_) | DataType::Map(_))
+    }
+}
+
+/// A type that others have within them.
+fn kept(element: DataType) -> &'static DataType {
+    let mut known = ELEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.get(&element).copied().unwrap_or_else(|| {
+        let element: &'static DataType = Box::leak(Box::new(element));
+        known.insert(element);
+        element
+    })
 }
 
 /// 10 to the power of `exponent`, for exponents up to 38.
@@ -413,6 +460,12 @@ impl fmt::Display for DataType {
                 return write!(f, "ENUM({})", labels.collect::<Vec<_>>().join(", "));
             }
             DataType::List(element) => return write!(f, "{element}[]"),
+            DataType::Map(entry) => {
+                return match self.key_and_value() {
+                    Some((key, value)) => write!(f, "MAP({key}, {value})"),
+                    None => write!(f, "MAP of {entry}"),
+                };
+            }
             DataType::Struct(fields) => {
                 let fields: Vec<String> =
                     fields.iter().map(|field| format!("{} {}", Name(field.name), field.ty)).collect();

@@ -413,9 +413,7 @@ impl Vector {
             PhysicalType::Str => {
                 let view = buffer.as_slice::<StringView>()[i];
                 match ty {
-                    DataType::Blob | DataType::List(_) | DataType::Struct(_) => {
-                        Value::Bytes(Arc::from(view.as_bytes()))
-                    }
+                    _ if ty == DataType::Blob || ty.is_nested() => Value::Bytes(Arc::from(view.as_bytes())),
                     _ => Value::Text(Arc::from(view.as_str())),
                 }
             }

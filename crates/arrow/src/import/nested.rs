@@ -22,6 +22,8 @@ enum Below<'a> {
     Plain { vector: Vector, first: usize },
     /// Lists of these.
     Elements(Box<Values<'a>>),
+    /// Maps of these entries.
+    Entries(Box<Values<'a>>),
     /// Structs of these.
     Fields(Vec<Values<'a>>),
 }
@@ -39,6 +41,13 @@ impl<'a> Values<'a> {
                 let range = offsets[rows.start] as usize..offsets[rows.end] as usize;
                 let Some(elements) = Values::of(&**lists.values(), range, *element)? else { return Ok(None) };
                 Below::Elements(Box::new(elements))
+            }
+            (DataType::Map(entry), ArrowType::Map(..)) => {
+                let maps = array.as_map();
+                let offsets = maps.value_offsets();
+                let range = offsets[rows.start] as usize..offsets[rows.end] as usize;
+                let Some(entries) = Values::of(maps.entries(), range, *entry)? else { return Ok(None) };
+                Below::Entries(Box::new(entries))
             }
             (DataType::Struct(fields), ArrowType::Struct(_))
                 if fields.len() == array.as_struct().num_columns() =>
@@ -63,7 +72,7 @@ impl<'a> Values<'a> {
     /// Appends the bytes of the value at `row`, which is not NULL.
     ///
     /// # Errors
-    /// Internal.
+    /// Input, if a map has a key twice, or one that is NULL.
     pub(super) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.below {
             Below::Plain { vector, first } => {
@@ -76,6 +85,14 @@ impl<'a> Values<'a> {
                 }
                 nested::end_list(out);
                 Ok(())
+            }
+            Below::Entries(entries) => {
+                let (start, offsets) = (out.len(), self.array.as_map().value_offsets());
+                for entry in offsets[row]..offsets[row + 1] {
+                    entries.write_part(entry as usize, out)?;
+                }
+                nested::end_list(out);
+                nested::check(&out[start..], self.ty)
             }
             Below::Fields(fields) => fields.iter().try_for_each(|field| field.write_part(row, out)),
         }

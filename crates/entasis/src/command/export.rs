@@ -108,14 +108,7 @@ fn rows_of(session: &Session, work: &mut Work, table: &TableEntry, format: Forma
 
 /// The type with texts in place of intervals.
 fn with_text(ty: DataType) -> DataType {
-    match ty {
-        DataType::Interval => DataType::Varchar,
-        DataType::List(element) => DataType::list(with_text(*element)),
-        DataType::Struct(fields) => {
-            DataType::structure(fields.iter().map(|field| (field.name, with_text(field.ty))))
-        }
-        other => other,
-    }
+    ty.with_innermost(&|ty| if ty == DataType::Interval { DataType::Varchar } else { ty })
 }
 
 /// A name for the file of a table that no other file has.

@@ -32,6 +32,7 @@ pub const SECTIONS: &[Section] = &[
         title: "Lists and structs",
         functions: &[kernels::lists::FUNCTIONS, kernels::elements::FUNCTIONS],
     },
+    Section { title: "Maps", functions: &[kernels::maps::FUNCTIONS] },
     Section { title: "Formats", functions: &[kernels::formats::FUNCTIONS] },
     Section { title: "Aggregates", functions: &[aggregates::FUNCTIONS] },
     Section { title: "Window functions", functions: &[windows::FUNCTIONS] },

@@ -208,11 +208,11 @@ impl<'a> Row<'a> {
     pub fn is_infinite(&self, i: usize) -> bool {
         self.day(i).is_none()
     }
-    /// The elements of a list, with looks; none of NULL.
+    /// The elements of a list, or the entries of a map, with looks; none of NULL.
     pub fn parts(&self, i: usize) -> Parts<'a> {
-        match self.ty(i) {
-            DataType::List(element) => nested::parts(self.bytes(i), *element),
-            _ => nested::parts(NO_ELEMENT, DataType::Null),
+        match self.ty(i).element() {
+            Some(element) => nested::parts(self.bytes(i), element),
+            None => nested::parts(NO_ELEMENT, DataType::Null),
         }
     }
     /// An argument of any type as text.

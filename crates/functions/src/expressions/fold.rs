@@ -125,9 +125,8 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             let bits = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
             Some(Value::Integer(bits as i128))
         }
-        DataType::List(_) | DataType::Struct(_) | DataType::Enum(_) | DataType::Json => {
-            parse_value(text, to).ok()
-        }
+        DataType::Enum(_) | DataType::Json => parse_value(text, to).ok(),
+        _ if to.is_nested() => parse_value(text, to).ok(),
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(bytes.into())),
         _ => None,
     }

@@ -43,7 +43,7 @@ pub const FUNCTIONS: &[Definition] = &[
         &[("[1, NULL, 2 + 1]", "[1, NULL, 3]"), ("list_value('a', 'b')", "[a, b]")],
     ),
     typed(
-        &["array_length", "cardinality"],
+        &["array_length"],
         "list",
         "BIGINT",
         "the number of elements; also `len` and `length`",

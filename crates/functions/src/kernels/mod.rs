@@ -6,6 +6,7 @@ pub(super) mod elements;
 pub(super) mod formats;
 pub(super) mod general;
 pub mod lists;
+pub(super) mod maps;
 mod number_patterns;
 pub(super) mod numbers;
 pub(super) mod patterns;

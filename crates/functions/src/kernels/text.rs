@@ -202,7 +202,7 @@ pub const FUNCTIONS: &[Definition] = &[
                 _ => return Err(Error::input("repeat takes a value and a number")),
             };
             let is_count = types[1].is_integer() || matches!(types[1], DataType::Null | TEXT);
-            match is_count && !matches!(types[0], DataType::Struct(_)) {
+            match is_count && !matches!(types[0], DataType::Struct(_) | DataType::Map(_)) {
                 true => Ok(Signature { args: vec![ty, BIGINT], result: ty, kernel: Kernel::Text(repeat) }),
                 false => Err(Error::input("repeat takes a text, blob or list, and an integer")),
             }

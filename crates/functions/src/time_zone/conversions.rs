@@ -29,7 +29,7 @@ impl TimeZone {
     }
 
     fn converted(self, value: &Value, from: DataType, to: DataType, lenient: bool) -> Result<Value> {
-        use DataType::{Date, List, Struct, Time, TimeTz, Timestamp, TimestampNs, TimestampTz, Varchar};
+        use DataType::{Date, Time, TimeTz, Timestamp, TimestampNs, TimestampTz, Varchar};
         let local = |instant: &i128| {
             let local = self.local(*instant as i64);
             local.map(|local| Value::Integer(local.into())).ok_or_else(|| out_of_range(from))
@@ -57,14 +57,14 @@ impl TimeZone {
                 self.converted(&convert(value, Date, Timestamp)?, Timestamp, to, lenient)
             }
             (Value::Text(text), Varchar, TimestampTz) => Ok(Value::Integer(self.read(text)?.into())),
-            (_, List(_), List(_)) | (_, Struct(_), Struct(_)) => {
+            _ if from.is_nested() && to.is_nested() => {
                 convert_parts(value, from, to, &|part, from, to| self.convert(part, from, to, lenient))
             }
-            (_, List(_) | Struct(_), Varchar) if from.contains(TimestampTz) => {
+            (_, _, Varchar) if from.is_nested() && from.contains(TimestampTz) => {
                 let texts = with_texts(from);
                 convert(&self.converted(value, from, texts, lenient)?, texts, Varchar)
             }
-            (_, Varchar, List(_) | Struct(_)) if to.contains(TimestampTz) => {
+            (_, Varchar, _) if to.is_nested() && to.contains(TimestampTz) => {
                 let texts = with_texts(to);
                 self.converted(&plainly(value, Varchar, texts, lenient)?, texts, to, lenient)
             }
@@ -102,14 +102,7 @@ fn plainly(value: &Value, from: DataType, to: DataType, lenient: bool) -> Result
 
 /// The type with texts in place of instants.
 fn with_texts(ty: DataType) -> DataType {
-    match ty {
-        DataType::TimestampTz => DataType::Varchar,
-        DataType::List(element) => DataType::list(with_texts(*element)),
-        DataType::Struct(fields) => {
-            DataType::structure(fields.iter().map(|field| (field.name, with_texts(field.ty))))
-        }
-        other => other,
-    }
+    ty.with_innermost(&|ty| if ty == DataType::TimestampTz { DataType::Varchar } else { ty })
 }
 
 fn out_of_range(ty: DataType) -> Error {

@@ -15,7 +15,7 @@
 //! | TIMESTAMP_NS | TIMESTAMP, where a function or an operator has no other form |
 //! | TIME | TIMETZ, in UTC |
 //! | JSON, an ENUM | VARCHAR |
-//! | a list, a struct | one whose elements, or fields of the same names, are so |
+//! | a list, a map, a struct | one whose elements, keys and values, or fields of the same names, are so |
 //!
 //! Nothing else becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
 //! UPDATE, DEFAULT) also casts numbers with a check of their range, and texts to anything.
@@ -48,7 +48,7 @@ fn target(to: DataType) -> u32 {
         T::TimestampTz => 123,
         T::TimestampNs => 125,
         T::Varchar => 149,
-        T::List(_) | T::Struct(_) => 160,
+        _ if to.is_nested() => 160,
         _ => 110,
     }
 }
@@ -95,7 +95,7 @@ fn known(from: DataType, to: DataType) -> Option<u32> {
         | (T::Timestamp, T::TimestampNs | T::TimestampTz)
         | (T::Time, T::TimeTz)
         | (T::Json | T::Enum(_), T::Varchar) => true,
-        (T::List(from), T::List(to)) => return known(*from, *to),
+        (T::List(from), T::List(to)) | (T::Map(from), T::Map(to)) => return known(*from, *to),
         (T::Struct(from), T::Struct(to)) if from.len() == to.len() => {
             let mut most = 0;
             for (from, to) in from.iter().zip(to.iter()) {
@@ -138,7 +138,8 @@ pub fn assignment(from: Given, to: DataType) -> bool {
                     | T::TimestampTz
                     | T::Interval
             ))
-        || matches!((settled, to), (T::List(from), T::List(to)) if assignment(Given::Known(*from), *to))
+        || matches!((settled, to), (T::List(from), T::List(to)) | (T::Map(from), T::Map(to))
+            if assignment(Given::Known(*from), *to))
         || matches!((settled, to), (T::Struct(from), T::Struct(to)) if from.len() == to.len()
             && from.iter().zip(to.iter()).all(|(from, to)| assignment(Given::Known(from.ty), to.ty)))
 }

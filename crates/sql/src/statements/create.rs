@@ -107,14 +107,7 @@ fn has_parameters(query: &Query) -> bool {
 
 /// A type of which no part is that of untyped NULLs.
 fn typed(ty: DataType) -> DataType {
-    match ty {
-        DataType::Null => DataType::Int32,
-        DataType::List(element) => DataType::list(typed(*element)),
-        DataType::Struct(fields) => {
-            DataType::structure(fields.iter().map(|field| (field.name, typed(field.ty))))
-        }
-        other => other,
-    }
+    ty.with_innermost(&|ty| if ty == DataType::Null { DataType::Int32 } else { ty })
 }
 
 /// The text of a view's query, which names relations of the host program as they are written.

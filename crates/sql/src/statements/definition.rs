@@ -509,6 +509,9 @@ fn can_cast(from: DataType, to: DataType) -> bool {
     if let (DataType::List(from), DataType::List(to)) = (from, to) {
         return can_cast(*from, *to);
     }
+    if let (Some((key, value)), Some((new_key, new_value))) = (from.key_and_value(), to.key_and_value()) {
+        return can_cast(key, new_key) && can_cast(value, new_value);
+    }
     from == to
         || matches!(
             (from, to),

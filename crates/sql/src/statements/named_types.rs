@@ -53,6 +53,15 @@ impl Replacer<'_> {
 
     fn ty(&self, ty: &mut ast::DataType) {
         match ty {
+            // A MAP has the texts of its types.
+            ast::DataType::Custom(name, types) if name.to_string().eq_ignore_ascii_case("map") => {
+                for text in types {
+                    if let Ok(mut within) = written_type(text) {
+                        self.ty(&mut within);
+                        *text = within.to_string();
+                    }
+                }
+            }
             ast::DataType::Custom(name, modifiers) if modifiers.is_empty() => {
                 let named = self.named(name).and_then(|named| written_type(&named.to_string()).ok());
                 if let Some(named) = named {

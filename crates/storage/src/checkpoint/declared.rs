@@ -46,6 +46,8 @@ const LIST: u8 = 254;
 const STRUCT: u8 = 253;
 /// The number of ENUMs, which is followed by the labels.
 const ENUM: u8 = 252;
+/// The number of maps, which is followed by the types of keys and values.
+const MAP: u8 = 251;
 /// How deep nested types are at most: far deeper than those that SQL can name.
 const DEEPEST: usize = 1000;
 /// The greatest precision of a decimal.
@@ -118,6 +120,12 @@ pub(super) fn push_type(out: &mut Vec<u8>, ty: DataType) {
                 push_type(out, field.ty);
             });
         }
+        DataType::Map(entry) => {
+            out.push(MAP);
+            let (key, value) = ty.key_and_value().unwrap_or((*entry, *entry));
+            push_type(out, key);
+            push_type(out, value);
+        }
         DataType::Enum(labels) => {
             out.push(ENUM);
             push_list(out, &labels.iter().collect::<Vec<_>>(), |out, label| push_text(out, label));
@@ -148,6 +156,7 @@ pub(super) fn data_type(source: &mut Source<'_>, depth: usize) -> Result<DataTyp
             let fields = source.list(|source| Ok((source.text()?, data_type(source, depth + 1)?)))?;
             Ok(DataType::structure(fields.iter().map(|(name, ty)| (&**name, *ty))))
         }
+        MAP => Ok(DataType::map(data_type(source, depth + 1)?, data_type(source, depth + 1)?)),
         ENUM => {
             let labels = source.list(|source| Ok(source.text()?.to_owned()))?;
             let ty = DataType::enumeration(labels.iter().map(String::as_str));

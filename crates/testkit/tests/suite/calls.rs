@@ -184,7 +184,7 @@ fn usual(ty: DataType) -> String {
         DataType::Uuid => "'00000000-0000-0000-0000-00000000000a'::UUID".into(),
         DataType::Enum(_) => format!("NULL::{ty}"),
         DataType::List(element) => format!("[{}]", usual(*element)),
-        DataType::Struct(_) => format!("NULL::{ty}"),
+        DataType::Struct(_) | DataType::Map(_) => format!("NULL::{ty}"),
         _ => format!("2::{ty}"),
     }
 }
@@ -264,6 +264,7 @@ fn extremes(ty: DataType) -> Vec<String> {
             );
             all
         }
+        DataType::Map(_) => cast(&["{}"]),
         DataType::Enum(_) | DataType::Struct(_) => Vec::new(),
         DataType::Decimal { .. }
         | DataType::Int8

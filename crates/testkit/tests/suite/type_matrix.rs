@@ -91,6 +91,19 @@ const TYPES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "MAP(VARCHAR, INTEGER)",
+        &[
+            "MAP {}",
+            "MAP {'': NULL}",
+            "MAP {'a': 1}",
+            "MAP {'a': 1, 'a text that is longer than twelve bytes': 2}",
+            "MAP {'a': 2}",
+            "MAP {'a': NULL}",
+            "MAP {'b': 0, 'a': 1}",
+        ],
+    ),
+    ("MAP(DATE, DOUBLE[])[]", &["[]", "[MAP {'1970-01-01': [1.5]}]", "[MAP {'2024-01-01': []}, NULL]", "[NULL]"]),
+    (
         "STRUCT(t TIMESTAMP, l STRUCT(n BIGINT)[])",
         &[
             "{'t': '1970-01-01', 'l': []}",

@@ -67,7 +67,7 @@ fn parse(text: &str, ty: DataType, lenient: bool) -> Result<Value> {
         DataType::TimestampTz => parse_timestamp(bytes).map(|(micros, _)| Value::Integer(micros.into())),
         DataType::Interval => parse_interval(text).map(Value::Interval),
         DataType::Uuid => parse_uuid(bytes).map(|uuid| Value::Integer(uuid as i128)),
-        DataType::List(_) | DataType::Struct(_) => nested::parse_nested(text, ty, lenient)?,
+        _ if ty.is_nested() => nested::parse_nested(text, ty, lenient)?,
         _ => match parse_integer(bytes) {
             Some(number) => {
                 let (min, max) = ty.integer_range().expect("the rest are integers");

@@ -1,4 +1,4 @@
-//! Nested values, LIST and STRUCT: their types, and the bytes that stand for them.
+//! Nested values, LIST, STRUCT and MAP: their types, and the bytes that stand for them.
 //!
 //! A nested value is a string of bytes ([`PhysicalType::Str`]), so that it is stored, compressed, hashed,
 //! grouped, joined, sorted and spilled like any other (`docs/decisions/0037-nested-values-are-bytes.md`).
@@ -13,6 +13,7 @@
 //! | VARCHAR, BLOB | the bytes, 0 as `00 FF`, then `00 01` |
 //! | LIST | `01` and the element for each that is not NULL, `02` for NULL; then `00` |
 //! | STRUCT | for each field `01` and its value, or `02` for NULL |
+//! | MAP | those of the list of its entries, each a STRUCT of key and value, in their order; see [`check`] |
 //!
 //! So 0.0 and -0.0, and all NaNs, are the same bytes, as they are the same value; a list is less than those
 //! that begin with it; NULL is greater than any element.
@@ -21,10 +22,11 @@
 
 use super::{Value, float_of_ordinal, float_ordinal, write_blob};
 use crate::error::{Error, Result};
-use crate::statement::{Looks, STEP};
+use crate::statement::{Growth, Looks, STEP};
 use crate::types::{DataType, Interval, MICROS_PER_DAY, PhysicalType, StructField};
 use crate::writer::Writer;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -160,7 +162,8 @@ fn fixed_width(ty: DataType) -> Option<usize> {
         DataType::Boolean => Some(1),
         DataType::Float32 | DataType::Float64 => Some(8),
         DataType::Interval => Some(24),
-        DataType::Varchar | DataType::Json | DataType::Blob | DataType::List(_) | DataType::Struct(_) => None,
+        DataType::Varchar | DataType::Json | DataType::Blob => None,
+        _ if ty.is_nested() => None,
         _ => width(ty),
     }
 }
@@ -246,7 +249,7 @@ impl<'a> Reader<'a> {
                     return Ok(());
                 }
             },
-            DataType::List(element) => {
+            DataType::List(element) | DataType::Map(element) => {
                 let mut looks = Looks::default();
                 loop {
                     let before = self.bytes.len();
@@ -418,7 +421,30 @@ pub fn fields(bytes: &[u8], fields: &[StructField]) -> Result<Vec<Value>> {
     fields.iter().map(value).collect()
 }
 
-/// Writes a nested value or a binary string as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`,
+/// Checks what the type of a nested value asks for beyond its parts: the keys of a map are there, and none is
+/// there twice. What is within its parts was checked when they were made.
+///
+/// # Errors
+/// Input, if it is not so; interrupted; resource, if there is not enough memory; internal, if these are not
+/// the bytes of such a value.
+pub fn check(bytes: &[u8], ty: DataType) -> Result<()> {
+    let (DataType::Map(entry), Some((key, _))) = (ty, ty.key_and_value()) else { return Ok(()) };
+    let (mut seen, mut growth) = (BTreeSet::new(), Growth::default());
+    for part in parts(bytes, *entry) {
+        let own = part?.map_or(Ok(None), |entry| Reader::new(entry).field(key))?;
+        let own = own.ok_or_else(|| Error::input("the keys of a MAP are not NULL"))?;
+        if !seen.insert(own) {
+            let mut shown = String::new();
+            let _ = write_part(&mut shown, Some(own), key);
+            return Err(Error::input(format!("a MAP has the key {shown} twice")));
+        }
+        // A node of the tree is filled to two thirds.
+        growth.add(size_of::<&[u8]>() * 3 / 2)?;
+    }
+    Ok(())
+}
+
+/// Writes a nested value or a binary string as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`, `{k=1, 'a, b'=2}`,
 /// `['', 'a, b', '10:00:00']`, `a\x00`.
 ///
 /// # Errors
@@ -437,6 +463,22 @@ pub fn write(f: &mut dyn fmt::Write, bytes: &[u8], ty: DataType) -> fmt::Result 
             }
             f.write_str("]")
         }
+        DataType::Map(entry) => {
+            f.write_str("{")?;
+            for (i, part) in parts(bytes, *entry).enumerate() {
+                f.write_str(if i == 0 { "" } else { ", " })?;
+                match (part, ty.key_and_value()) {
+                    (Ok(Some(part)), Some((key, value))) => {
+                        let mut reader = Reader::new(part);
+                        write_field(f, &mut reader, key)?;
+                        f.write_str("=")?;
+                        write_field(f, &mut reader, value)?;
+                    }
+                    _ => f.write_str(DAMAGED)?,
+                }
+            }
+            f.write_str("}")
+        }
         DataType::Struct(fields) => {
             let mut reader = Reader::new(bytes);
             f.write_str("{")?;
@@ -444,13 +486,7 @@ pub fn write(f: &mut dyn fmt::Write, bytes: &[u8], ty: DataType) -> fmt::Result 
                 f.write_str(if i == 0 { "" } else { ", " })?;
                 write_quoted(f, field.name)?;
                 f.write_str(": ")?;
-                match reader.field(field.ty) {
-                    Ok(part) => write_part(f, part, field.ty)?,
-                    Err(_) => {
-                        f.write_str(DAMAGED)?;
-                        break;
-                    }
-                }
+                write_field(f, &mut reader, field.ty)?;
             }
             f.write_str("}")
         }
@@ -461,6 +497,14 @@ pub fn write(f: &mut dyn fmt::Write, bytes: &[u8], ty: DataType) -> fmt::Result 
 
 /// Stands for bytes that are no value.
 const DAMAGED: &str = "damaged";
+
+/// Writes the next field.
+fn write_field(f: &mut dyn fmt::Write, reader: &mut Reader<'_>, ty: DataType) -> fmt::Result {
+    match reader.field(ty) {
+        Ok(part) => write_part(f, part, ty),
+        Err(_) => f.write_str(DAMAGED),
+    }
+}
 
 /// Writes an element or the value of a field: in quotes if its text could be taken for something else.
 fn write_part(f: &mut dyn fmt::Write, part: Option<&[u8]>, ty: DataType) -> fmt::Result {
@@ -607,6 +651,33 @@ mod tests {
                 assert!(is_error || ty.is_nested(), "{ty}: {bytes:?} without its end");
             }
         }
+    }
+
+    #[test]
+    fn maps_are_lists_of_their_entries() {
+        let ty = DataType::map(DataType::Varchar, DataType::list(DataType::Int32));
+        assert_eq!(ty, DataType::map(DataType::Varchar, DataType::list(DataType::Int32)));
+        assert_eq!(ty.to_string(), "MAP(VARCHAR, INTEGER[])");
+        let of = |keys: &[Option<&str>]| {
+            let mut bytes = Vec::new();
+            for key in keys {
+                let key = key.map_or(Value::Null, |key| Value::Text(key.into()));
+                let mut entry = Vec::new();
+                encode_part(&key, DataType::Varchar, &mut entry).unwrap();
+                let numbers = list(&[Value::Integer(1), Value::Null], DataType::Int32);
+                encode_part(&numbers, DataType::list(DataType::Int32), &mut entry).unwrap();
+                copy_part(Some(&entry), &mut bytes);
+            }
+            end_list(&mut bytes);
+            bytes
+        };
+        let shown = |bytes: Vec<u8>| Value::Bytes(bytes.into()).display(ty).to_string();
+        assert_eq!(shown(of(&[])), "{}");
+        assert_eq!(shown(of(&[Some("b"), Some("a=")])), "{b=[1, NULL], 'a='=[1, NULL]}");
+        let checked = |keys: &[Option<&str>]| check(&of(keys), ty).map_err(|error| error.message().to_owned());
+        assert_eq!(checked(&[Some("b"), Some(""), Some("a")]), Ok(()));
+        assert_eq!(checked(&[Some("a b"), Some("a"), Some("a b")]), Err("a MAP has the key a b twice".into()));
+        assert_eq!(checked(&[Some("a"), None]), Err("the keys of a MAP are not NULL".into()));
     }
 
     #[test]

@@ -349,19 +349,19 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             return parse_value(own.get(*v).unwrap_or_default(), to);
         }
         (Value::Bytes(_), Blob, Blob) => value.clone(),
-        (Value::Bytes(_), DataType::List(_), DataType::List(_))
-        | (Value::Bytes(_), DataType::Struct(_), DataType::Struct(_)) => {
+        (Value::Bytes(_), ..) if from.is_nested() && to.is_nested() => {
             return convert_parts(value, from, to, &convert);
         }
         _ => return Err(Error::input(format!("cannot cast {from} to {to}"))),
     })
 }
 
-/// A list as a list of another type, or a struct as one of other fields, which are found by name: their
-/// values by `part`. Fields that are not found are NULL.
+/// A list as a list of another type, a map as a map, or a struct as one of other fields, which are found by
+/// name: their values by `part`. Fields that are not found are NULL.
 ///
 /// # Errors
-/// Those of `part`; input, if no field is found; internal, if the value is not of the type `from`.
+/// Those of `part`; input, if no field is found, two keys become one, or the types are not of one kind;
+/// internal, if the value is not of the type `from`.
 pub fn convert_parts(
     value: &Value,
     from: DataType,
@@ -370,13 +370,15 @@ pub fn convert_parts(
 ) -> Result<Value> {
     let mut out = Vec::new();
     match (value, from, to) {
-        (Value::Bytes(bytes), DataType::List(from), DataType::List(to)) => {
+        (Value::Bytes(bytes), DataType::List(own), DataType::List(wanted))
+        | (Value::Bytes(bytes), DataType::Map(own), DataType::Map(wanted)) => {
             let mut growth = Growth::default();
-            for element in nested::values(bytes, *from) {
-                nested::encode_part(&part(&element?, *from, *to)?, *to, &mut out)?;
+            for element in nested::values(bytes, *own) {
+                nested::encode_part(&part(&element?, *own, *wanted)?, *wanted, &mut out)?;
                 growth.reach(out.len())?;
             }
             nested::end_list(&mut out);
+            nested::check(&out, to)?;
         }
         (Value::Bytes(bytes), DataType::Struct(own), DataType::Struct(wanted)) => {
             let values = nested::fields(bytes, own)?;
@@ -412,8 +414,7 @@ pub fn convert_parts(
 pub fn convert_leniently(value: &Value, from: DataType, to: DataType) -> Result<Value> {
     let converted = match (value, from, to) {
         (Value::Text(text), DataType::Varchar, _) => parse_leniently(text, to, true),
-        (Value::Bytes(_), DataType::List(_), DataType::List(_))
-        | (Value::Bytes(_), DataType::Struct(_), DataType::Struct(_)) => {
+        (Value::Bytes(_), ..) if from.is_nested() && to.is_nested() => {
             convert_parts(value, from, to, &convert_leniently)
         }
         _ => convert(value, from, to),

@@ -1,15 +1,17 @@
-//! Texts of lists and structs: `[1, 2, NULL]`, `{'a': 1, b: "x, y"}`, as [`Value::display`] prints them.
+//! Texts of lists, structs and maps: `[1, 2, NULL]`, `{'a': 1, b: "x, y"}`, `{k=1, 'a, b'=2}`, as
+//! [`Value::display`] prints them.
 //!
 //! The type says what is read where, so the text is read once, from left to right. Elements end at a comma
 //! or at the bracket of their list. A value in single or double quotes is what the quotes hold, where a
 //! backslash stands before a character that is meant as it is; it must be in quotes if it is empty, the
 //! word NULL, or has separators that are not within brackets of its own. A quote within a word is a letter:
-//! it's. Fields of a struct may be in any order; those that are left out are NULL.
+//! it's. Fields of a struct may be in any order; those that are left out are NULL. The key of a map ends at
+//! `=`, and must be in quotes if it has a comma or `=` of its own.
 
 use super::parse_leniently;
 use crate::statement::{Growth, Looks};
 use crate::types::StructField;
-use crate::value::nested::{encode_part, end_list};
+use crate::value::nested::{check, encode_part, end_list};
 use crate::{DataType, Result, Value};
 use std::sync::Arc;
 
@@ -49,6 +51,7 @@ impl<'a> Reader<'a> {
         match ty {
             DataType::List(element) => self.list(*element),
             DataType::Struct(fields) => self.structure(fields),
+            DataType::Map(_) => self.map(ty),
             _ => Ok(None),
         }
     }
@@ -105,6 +108,38 @@ impl<'a> Reader<'a> {
         Ok(Some(Value::Bytes(Arc::from(bytes))))
     }
 
+    fn map(&mut self, ty: DataType) -> Result<Option<Value>> {
+        let (mut bytes, mut growth) = (Vec::new(), Growth::default());
+        let (Some(entry), Some((key, value))) = (ty.element(), ty.key_and_value()) else { return Ok(None) };
+        if !self.take('{') {
+            return Ok(None);
+        }
+        self.skip_blanks();
+        if !self.take('}') {
+            loop {
+                let mut fields = Vec::new();
+                let Some(own) = self.part(key, '=')? else { return Ok(None) };
+                if !self.take('=') {
+                    return Ok(None);
+                }
+                encode_part(&own, key, &mut fields)?;
+                let Some(own) = self.part(value, '}')? else { return Ok(None) };
+                encode_part(&own, value, &mut fields)?;
+                encode_part(&Value::Bytes(fields.into()), entry, &mut bytes)?;
+                growth.reach(bytes.len())?;
+                if self.take('}') {
+                    break;
+                }
+                if !self.take(',') {
+                    return Ok(None);
+                }
+            }
+        }
+        end_list(&mut bytes);
+        check(&bytes, ty)?;
+        Ok(Some(Value::Bytes(Arc::from(bytes))))
+    }
+
     /// The name of a field and the colon behind it.
     fn name(&mut self) -> Option<String> {
         self.skip_blanks();
@@ -118,7 +153,7 @@ impl<'a> Reader<'a> {
         Some(name.trim().to_owned())
     }
 
-    /// An element or the value of a field, up to the comma or the bracket `end`.
+    /// An element, the value of a field, or a key, up to the comma or the sign `end`.
     fn part(&mut self, ty: DataType, end: char) -> Result<Option<Value>> {
         self.skip_blanks();
         let start = self.rest;
@@ -255,6 +290,24 @@ mod tests {
     }
 
     #[test]
+    fn texts_become_maps() {
+        let ty = DataType::map(DataType::Varchar, DataType::Int32);
+        assert_eq!(round(" { b = 1, 'a, =' = NULL ,c=3} ", ty), "{b=1, 'a, ='=NULL, c=3}");
+        assert_eq!(round("{}", ty), "{}");
+        assert_eq!(round("{a=1, b=2, a=3}", ty), "a MAP has the key a twice");
+        assert_eq!(round("{null=1}", ty), "the keys of a MAP are not NULL");
+        assert_eq!(round("{a=x}", ty), "cannot cast 'x' to INTEGER");
+        for text in ["{a}", "{a: 1}", "{a=1", "[a=1]", "{a, b=1}", "{a=1}}", "x"] {
+            assert_eq!(round(text, ty), format!("cannot cast '{text}' to MAP(VARCHAR, INTEGER)"));
+        }
+        let times = DataType::map(DataType::Timestamp, DataType::map(DataType::Int32, DataType::Varchar));
+        let text = "{'2024-01-01 10:00:00'={1=x, 2='{}'}, '2024-01-02 00:00:00'={}}";
+        assert_eq!(round(text, times), text);
+        let lists = DataType::map(DataType::list(DataType::Int32), DataType::list(DataType::Varchar));
+        assert_eq!(round("{[1, 2]=[a, 'b=c'], []=[]}", lists), "{[1, 2]=[a, 'b=c'], []=[]}");
+    }
+
+    #[test]
     fn a_lenient_reader_takes_null_for_what_it_cannot_read() {
         let numbers = DataType::list(DataType::Int32);
         let read = |text: &str, ty: DataType| {
@@ -263,6 +316,9 @@ mod tests {
         assert_eq!(read("[1, x]", numbers).unwrap(), "[1, NULL]");
         assert!(read("[1, x", numbers).is_err(), "it is no list");
         let ty = DataType::structure([("a", numbers), ("b", DataType::Date)]);
+        let map = DataType::map(DataType::Int32, DataType::Int32);
+        assert_eq!(read("{1=x}", map).unwrap(), "{1=NULL}");
+        assert!(read("{x=1}", map).is_err(), "the key is NULL");
         assert_eq!(read("{a: [y, 2], b: z}", ty).unwrap(), "{'a': [NULL, 2], 'b': NULL}");
     }
 
