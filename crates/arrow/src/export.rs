@@ -140,7 +140,7 @@ pub fn vector_to_array(
             PhysicalType::U16 => rows_of.dictionary::<UInt16Type>(labels)?,
             other => return Err(Error::internal(format!("an ENUM held as {other:?}"))),
         },
-        DataType::List(_) | DataType::Struct(_) | DataType::Map(_) => {
+        DataType::List(_) | DataType::Struct(_) | DataType::Array(..) | DataType::Map(_) => {
             let mut views: Vec<Option<StringView>> = Vec::with_capacity(rows);
             rows_of.strings(|view| views.push(view.copied()));
             let parts: Vec<Option<&[u8]>> =

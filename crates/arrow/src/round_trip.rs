@@ -8,8 +8,9 @@ use arrow_array::types::Int8Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
+use entasis_vector::expr::parse_value;
+use entasis_vector::time_tz;
 use entasis_vector::types::MICROS_PER_DAY;
-use entasis_vector::value::time_tz;
 use entasis_vector::vector::Dictionary;
 use entasis_vector::{DataType, Encoding, Interval, StringView, Value, Vector};
 use std::sync::Arc;
@@ -102,9 +103,7 @@ fn every_type_survives_with_nulls_selections_slices_and_encodings() {
 
 #[test]
 fn times_with_an_offset_are_their_texts() {
-    let values = [0, 1, MICROS_PER_DAY].map(|local| {
-        Value::Integer(time_tz::pack(local, 7200).into())
-    });
+    let values = [0, 1, MICROS_PER_DAY].map(|local| Value::Integer(time_tz::pack(local, 7200).into()));
     let values = [&values[..], &[Value::Null]].concat();
     let texts: Vec<Value> = values
         .iter()
@@ -115,6 +114,37 @@ fn times_with_an_offset_are_their_texts() {
         .collect();
     let array = values_to_array(&values, DataType::TimeTz).unwrap();
     check(&array, 0, 4, DataType::Varchar, &texts);
+}
+
+#[test]
+fn maps_and_arrays_survive_with_nulls_and_slices() {
+    let map = DataType::map(DataType::Varchar, DataType::list(DataType::Int32));
+    let array = DataType::array(DataType::Int64, 2).unwrap();
+    let both = DataType::map(array, DataType::array(map, 1).unwrap());
+    for (ty, texts) in [
+        (map, ["{}", "{b=[1, NULL], a=NULL}", "{'a text of more than twelve bytes'=[]}"]),
+        (array, ["[1, 2]", "[NULL, -1]", "[NULL, NULL]"]),
+        (both, ["{[1, 2]=[{a=[1]}]}", "{}", "{[2, NULL]=[NULL], [NULL, NULL]=NULL}"]),
+    ] {
+        let values = texts.map(|text| parse_value(text, ty).unwrap());
+        let rows: Vec<Value> = (0..40)
+            .map(|i| if i % 5 == 2 { Value::Null } else { values[i % values.len()].clone() })
+            .collect();
+        let array = values_to_array(&rows, ty).unwrap();
+        check(&array, 0, 40, ty, &rows);
+        check(&array.slice(3, 30), 7, 20, ty, &rows[10..30]);
+    }
+}
+
+#[test]
+fn maps_with_a_key_twice_are_refused() {
+    let list = DataType::list(DataType::structure([("key", DataType::Int32), ("value", DataType::Int32)]));
+    let ty = DataType::map(DataType::Int32, DataType::Int32);
+    let twice = [parse_value("[{key: 1, value: 2}, {key: 1, value: 3}]", list).unwrap()];
+    let array = values_to_array(&twice, ty).unwrap();
+    let mut out = Vector::new(ty.physical());
+    let error = array_to_vector(&array, 0, 1, ty, &mut out).unwrap_err();
+    assert_eq!(error.message(), "a MAP has the key 1 twice");
 }
 
 #[test]

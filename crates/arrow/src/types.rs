@@ -4,10 +4,10 @@
 //! such values is accepted, whatever its width, unit or encoding; types that cannot be converted without loss
 //! of meaning are refused.
 //!
-//! LIST, STRUCT and MAP are Arrow's, with elements, fields and values that may be NULL. A UUID is `FixedSizeBinary(16)`,
-//! JSON is text; their fields carry the canonical extension names `arrow.uuid` and `arrow.json`, too. An ENUM
-//! is a dictionary of its labels, and a TIMETZ, for which Arrow has no type, is its text; both are texts when
-//! they come back.
+//! LIST, STRUCT, MAP and arrays of a fixed length are Arrow's, with elements, fields and values that may be
+//! NULL. A UUID is `FixedSizeBinary(16)`, JSON is text; their fields carry the canonical extension names
+//! `arrow.uuid` and `arrow.json`, too. An ENUM is a dictionary of its labels, and a TIMETZ, for which Arrow
+//! has no type, is its text; both are texts when they come back.
 
 use arrow_schema::{
     DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit,
@@ -52,6 +52,9 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
             ArrowType::Dictionary(Box::new(codes), Box::new(ArrowType::Utf8))
         }
         DataType::List(element) => ArrowType::List(Arc::new(field_of("item", *element, true))),
+        DataType::Array(element, length) => {
+            ArrowType::FixedSizeList(Arc::new(field_of("item", *element, true)), length as i32)
+        }
         DataType::Struct(fields) => {
             ArrowType::Struct(fields.iter().map(|field| field_of(field.name, field.ty, true)).collect())
         }
@@ -130,9 +133,14 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
         ArrowType::Interval(_) | ArrowType::Duration(_) => DataType::Interval,
         ArrowType::Dictionary(_, values) => from_arrow_type(values)?,
         ArrowType::RunEndEncoded(_, values) => from_arrow_type(values.data_type())?,
+        // One of another length than arrays have is a list.
+        ArrowType::FixedSizeList(element, length) => {
+            let element = from_arrow_field(element)?;
+            let array = u64::try_from(*length).ok().and_then(|length| DataType::array(element, length).ok());
+            array.unwrap_or_else(|| DataType::list(element))
+        }
         ArrowType::List(element)
         | ArrowType::LargeList(element)
-        | ArrowType::FixedSizeList(element, _)
         | ArrowType::ListView(element)
         | ArrowType::LargeListView(element) => DataType::list(from_arrow_field(element)?),
         ArrowType::Struct(fields) => {
@@ -216,6 +224,7 @@ mod tests {
             ("a", texts),
             ("b", DataType::Uuid),
             ("c", DataType::list(DataType::Json)),
+            ("e", DataType::array(DataType::Uuid, 3).unwrap()),
             ("d", DataType::map(DataType::Json, DataType::map(DataType::Date, texts))),
         ]));
         assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);

@@ -62,6 +62,14 @@ impl Bound {
         Bound::known(self.cast(ty))
     }
 
+    /// An array of a fixed length as a list; others as they are.
+    pub(crate) fn of_any_length(self) -> Bound {
+        match self.ty() {
+            array @ DataType::Array(..) => self.into(array.of_any_length()),
+            _ => self,
+        }
+    }
+
     /// The expression as one of type `ty`, if it becomes one unasked.
     ///
     /// # Errors

@@ -194,7 +194,9 @@ impl<'a, 'q> Binder<'a, 'q> {
                 let args = vec![list(|entry| &entry.key)?, list(|entry| &entry.value)?];
                 self.call("map", args)
             }
-            Sql::Struct { .. } => Err(Error::not_supported("STRUCT(…)").with_hint("write {'name': value, …}")),
+            Sql::Struct { .. } => {
+                Err(Error::not_supported("STRUCT(…)").with_hint("write {'name': value, …}"))
+            }
             Sql::Lambda(_) => Err(Error::not_supported("lambda functions")),
             other => {
                 clauses::expression(other)?;

@@ -125,7 +125,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 function(which, vec![args.remove(0).implicit(Varchar, name)?], Varchar)
             }
             ("length" | "len" | "char_length" | "character_length", 1) => match args[0].ty() {
-                DataType::List(_) => {
+                DataType::List(_) | DataType::Array(..) => {
                     let args = args.into_iter().map(|arg| arg.expr).collect();
                     Ok(Bound::known(named_call("array_length", args, TimeZone::UTC)?))
                 }
@@ -137,7 +137,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 function(Function::OctetLength, vec![args.remove(0).implicit(ty, name)?], Int64)
             }
             ("starts_with" | "prefix" | "ends_with" | "suffix" | "contains", 2) => {
-                if matches!(args[0].ty(), DataType::List(_)) && name == "contains" {
+                if matches!(args[0].ty(), DataType::List(_) | DataType::Array(..)) && name == "contains" {
                     return self.call("list_contains", args);
                 }
                 let which = match name {

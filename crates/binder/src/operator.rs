@@ -198,7 +198,7 @@ impl<'a, 'q> Binder<'a, 'q> {
 
     /// `left || right`
     fn concatenation(&mut self, left: Bound, right: Bound) -> Result<Bound> {
-        let is_list = |bound: &Bound| matches!(bound.ty(), DataType::List(_));
+        let is_list = |bound: &Bound| matches!(bound.ty(), DataType::List(_) | DataType::Array(..));
         if is_list(&left) || is_list(&right) {
             return self.call("list_concat", vec![left, right]);
         }

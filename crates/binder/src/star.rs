@@ -232,6 +232,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     pub(crate) fn taken_apart(&mut self, list: Bound, function: &ast::Function) -> Result<Bound> {
+        let list = list.of_any_length();
         let element = match list.ty() {
             DataType::List(element) => *element,
             DataType::Null => DataType::Int32,

@@ -69,7 +69,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         if let ast::Expr::Subquery(query) = plain(right) {
             return Ok(Others::Rows(query));
         }
-        let list = self.expr(right)?;
+        let list = self.expr(right)?.of_any_length();
         match list.ty() {
             DataType::List(element) => Ok(Others::Elements(list, *element)),
             DataType::Null => Ok(Others::Elements(list, DataType::Null)),

@@ -313,6 +313,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         let mut columns: Vec<(String, ColumnId)> = Vec::new();
         let mut fields = Vec::new();
         for list in bound {
+            let list = list.of_any_length();
             match list.ty() {
                 DataType::List(element) => {
                     let column = self.columns.add("unnest", *element, true);

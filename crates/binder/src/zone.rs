@@ -2,9 +2,9 @@
 //!
 //! The binder and the kernels treat a TIMESTAMPTZ as UTC. Here every expression whose result depends on the
 //! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP[_NS],
-//! DATE, TIME, TIMETZ or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings of its
-//! days; additions of INTERVALs; and frames by value that count days or months. In UTC only text is affected,
-//! as it may name a zone. Functions of the catalog get the zone when they are called
+//! DATE, TIME, TIMETZ or VARCHAR, also within lists and structs; fields of a TIMESTAMPTZ and the beginnings
+//! of its days; additions of INTERVALs; and frames by value that count days or months. In UTC only text is
+//! affected, as it may name a zone. Functions of the catalog get the zone when they are called
 //! ([`entasis_functions::catalog::call`]).
 
 use entasis_engine::plan::{Bound, FrameUnits, Node, Plan, WindowCall, bad_offset, each_expr_mut};

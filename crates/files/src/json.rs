@@ -1,7 +1,7 @@
 //! Values as JSON, for `COPY … TO` and the shell.
 //!
-//! Numbers and booleans are such, lists are arrays, structs and maps objects, NULL is `null`, JSON is itself, and
-//! everything else is a string. Numbers keep all their digits, which readers that only have doubles may
+//! Numbers and booleans are such, lists are arrays, structs and maps objects, NULL is `null`, JSON is itself,
+//! and everything else is a string. Numbers keep all their digits, which readers that only have doubles may
 //! round. JSON has no notation for NaN and the infinities; they are strings.
 
 use super::csv::text::{Parts, Take, Text};
@@ -38,7 +38,7 @@ fn write_value(out: &mut impl Write, value: &Value, ty: DataType, zone: TimeZone
         (Value::Text(text), DataType::Json) => {
             text.split(['\n', '\r']).try_for_each(|line| out.write_str(line))
         }
-        (Value::Bytes(bytes), DataType::List(element)) => {
+        (Value::Bytes(bytes), DataType::List(element) | DataType::Array(element, _)) => {
             out.write_char('[')?;
             for (i, value) in
                 nested::elements(bytes, *element).unwrap_or_else(|_| damaged()).iter().enumerate()

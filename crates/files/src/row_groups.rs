@@ -331,7 +331,9 @@ fn values_bytes(values: &ArrayRef) -> usize {
 /// The number of columns that a file has for one of a type: for each field of a struct its own.
 fn leaves_of(ty: &ArrowType) -> usize {
     match ty {
-        ArrowType::List(element) => leaves_of(element.data_type()),
+        ArrowType::List(element) | ArrowType::FixedSizeList(element, _) | ArrowType::Map(element, _) => {
+            leaves_of(element.data_type())
+        }
         ArrowType::Struct(fields) => fields.iter().map(|field| leaves_of(field.data_type())).sum(),
         _ => 1,
     }

@@ -4,8 +4,8 @@ use crate::by_value::{call, integer};
 use crate::time_zone::{MICROS_PER_SECOND, TimeZone};
 use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, truncate};
 use entasis_vector::expr::{DatePart, Expr};
+use entasis_vector::time_tz;
 use entasis_vector::types::INFINITE_TIMESTAMP;
-use entasis_vector::value::time_tz;
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 
 /// In UTC, the two are the same number. They remain calls until [`same_number`], because a cast would be

@@ -8,7 +8,7 @@
 //! | TIME WITH TIME ZONE | `datetime.time` with its offset |
 //! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; as a parameter, one with any time zone |
 //! | INTERVAL | `datetime.timedelta`, a month as 30 days |
-//! | LIST, STRUCT, MAP | `list`, `dict`, `dict`, or a `list` of pairs if a key has no hash; out only |
+//! | LIST and `T[n]`, STRUCT, MAP | `list`, `dict`, `dict` (pairs, if a key has no hash); out only |
 //!
 //! Dates that Python cannot represent (before the year 1, after 9999) are returned as text.
 
@@ -16,8 +16,9 @@ use crate::errors::{DataError, InterfaceError, raised};
 use entasis::{Argument, Arguments};
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::calendar::micros_of;
+use entasis_vector::time_tz;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
-use entasis_vector::value::{civil_from_days, days_from_civil, nested, time_tz};
+use entasis_vector::value::{civil_from_days, days_from_civil, nested};
 use entasis_vector::{DataType, Error, Interval, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -234,7 +235,9 @@ fn time(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
         return Ok((Value::Integer(local.into()), DataType::Time));
     }
     let Some(offset) = utc_offset(value)? else {
-        return Err(DataError::new_err("a time whose zone has several offsets: use a datetime or drop tzinfo"));
+        return Err(DataError::new_err(
+            "a time whose zone has several offsets: use a datetime or drop tzinfo",
+        ));
     };
     let seconds = offset.div_euclid(1_000_000);
     if offset % 1_000_000 != 0 || seconds.abs() > time_tz::MOST_OFFSET {
@@ -295,7 +298,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
         Value::Float(v) => PyFloat::new(py, *v).into_any(),
         Value::Text(v) => PyString::new(py, v).into_any(),
         Value::Bytes(v) => match ty {
-            DataType::List(element) => {
+            DataType::List(element) | DataType::Array(element, _) => {
                 let elements = nested::elements(v, *element).map_err(|error| raised(&error))?;
                 let list = elements.iter().map(|value| to_python(py, value, *element));
                 PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)?.into_any()

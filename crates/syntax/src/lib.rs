@@ -11,7 +11,7 @@
 //! words                                            tokens that the parser would misinterpret
 //! asof  using_key  sample  integers  placeholders  some of these, in modules of their own
 //! targets  sequence_call  types  depth  clauses    properties of a tree, or of its tokens; what is refused
-//! parsed  place  tokens  object_name  dialect  disguise  walk  keywords  complete
+//! parsed  place  tokens  map_types  object_name  dialect  disguise  walk  keywords  complete
 //! ```
 
 pub mod asof;
@@ -27,6 +27,7 @@ mod integers;
 pub mod keyed;
 pub mod keywords;
 mod lists;
+mod map_types;
 pub mod object_name;
 pub mod parse;
 pub mod parsed;
@@ -42,7 +43,6 @@ mod tokens;
 pub mod types;
 pub mod using_key;
 pub mod walk;
-mod map_types;
 mod words;
 
 pub use depth::{is_on_deep_stack, needs_deep_stack, on_deep_stack};

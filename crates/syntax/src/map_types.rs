@@ -5,7 +5,7 @@
 //! is a function, only a MAP that stands where a type does is changed: at the start of a text that is a type,
 //! after `::`, the AS of a CAST or TYPE, and after the name of a column or of a field.
 
-use super::tokens::{closing, is_word, opening};
+use super::tokens::{closing, enclosing, is_word};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 /// Changes the types among these tokens; `text` returns the source text of a span.
@@ -40,7 +40,7 @@ fn is_type(tokens: &[TokenWithSpan], at: usize) -> bool {
         Some(Token::DoubleColon) => true,
         _ if is_word(tokens.get(before), "type") => true,
         _ if is_word(tokens.get(before), "as") => {
-            let cast = opening(tokens, at).and_then(|open| open.checked_sub(1));
+            let cast = enclosing(tokens, at).and_then(|open| open.checked_sub(1));
             let is_cast = |word| is_word(cast.and_then(|cast| tokens.get(cast)), word);
             is_cast("cast") || is_cast("try_cast") || is_cast("safe_cast")
         }
@@ -101,7 +101,9 @@ mod tests {
             assert_eq!(parsed(&parsed(sql)), parsed(sql));
         }
         assert_eq!(
-            parse_type("map(varchar, MAP(DECIMAL(4, 1), STRUCT(a INT, b ENUM('it''s')))[])").unwrap().to_string(),
+            parse_type("map(varchar, MAP(DECIMAL(4, 1), STRUCT(a INT, b ENUM('it''s')))[])")
+                .unwrap()
+                .to_string(),
             "MAP(VARCHAR, MAP(DECIMAL(4,1), STRUCT(a INTEGER, b ENUM('it''s')))[])"
         );
         for wrong in ["MAP", "MAP(INT)", "MAP()"] {

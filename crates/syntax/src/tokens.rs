@@ -34,7 +34,7 @@ pub(super) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
 }
 
 /// The index of the bracket that opens the innermost pair around the token at `at`.
-pub(super) fn opening(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+pub(super) fn enclosing(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     let mut level = 0usize;
     (0..at).rev().find(|&at| match tokens[at].token {
         Token::RParen => {

@@ -91,21 +91,19 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Uuid => DataType::Uuid,
         Sql::Array(
             ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element),
-        ) => {
-            shallow(DataType::list(sql_type(element)?))?
-        }
+        ) => shallow(DataType::list(sql_type(element)?))?,
         Sql::Map(key, value) => shallow(DataType::map(sql_type(key)?, sql_type(value)?))?,
-        Sql::Custom(name, within) if name.to_string().eq_ignore_ascii_case("map") => match within.as_slice() {
-            [key, value] => shallow(DataType::map(parse_type(key)?, parse_type(value)?))?,
-            _ => {
-                let error = Error::input("a MAP has a type of its keys and one of its values");
-                return Err(error.with_hint("write MAP(VARCHAR, INTEGER)"));
+        Sql::Custom(name, within) if name.to_string().eq_ignore_ascii_case("map") => {
+            match within.as_slice() {
+                [key, value] => shallow(DataType::map(parse_type(key)?, parse_type(value)?))?,
+                _ => {
+                    let error = Error::input("a MAP has a type of its keys and one of its values");
+                    return Err(error.with_hint("write MAP(VARCHAR, INTEGER)"));
+                }
             }
-        },
-        Sql::Array(ArrayElemTypeDef::SquareBracket(..)) => {
-            return Err(
-                Error::not_supported("arrays of a fixed length").with_hint("T[] is a list of any length")
-            );
+        }
+        Sql::Array(ArrayElemTypeDef::SquareBracket(element, Some(length))) => {
+            shallow(DataType::array(sql_type(element)?, *length)?)?
         }
         Sql::Struct(fields, _) => {
             let mut named: Vec<(&str, DataType)> = Vec::with_capacity(fields.len());
@@ -192,7 +190,7 @@ fn shallow(ty: DataType) -> Result<DataType> {
 /// How deep a type is nested.
 fn depth(ty: DataType) -> usize {
     match ty {
-        DataType::List(element) | DataType::Map(element) => 1 + depth(*element),
+        DataType::List(element) | DataType::Array(element, _) | DataType::Map(element) => 1 + depth(*element),
         DataType::Struct(fields) => 1 + fields.iter().map(|field| depth(field.ty)).max().unwrap_or(0),
         _ => 0,
     }

@@ -6,7 +6,7 @@
 //! by [`super::grammar`].
 
 use super::place::position;
-use super::tokens::{closing, is_word, keyword, opening};
+use super::tokens::{closing, enclosing, is_word, keyword};
 use super::types::INSTEAD_OF_DIGITS;
 use super::{map_types, sample, using_key};
 use crate::disguise::{BY_NAME, DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
@@ -53,7 +53,7 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
             continue;
         }
         // The innermost bracket that encloses it, and the name after that.
-        let Some(open) = opening(tokens, i).filter(|&open| open > 0) else { continue };
+        let Some(open) = enclosing(tokens, i).filter(|&open| open > 0) else { continue };
         if !is(tokens.get(open - 1), "over") && !is(tokens.get(open - 1), "as") {
             continue;
         }

@@ -11,8 +11,8 @@
 
 use crate::random::Random;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, Function};
+use entasis_vector::time_tz;
 use entasis_vector::types::MICROS_PER_DAY;
-use entasis_vector::value::time_tz;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{
     Chunk, ColumnId, DataType, Dictionary, Encoding, Interval, PhysicalType, Selection, Value, Vector,
@@ -289,7 +289,11 @@ impl Expressions {
                 micros: self.random.between(-90_000, 90_000) * 1_000_000,
             }),
             DataType::Uuid => Value::Integer(self.random.between(0, 3).into()),
-            DataType::Enum(_) | DataType::List(_) | DataType::Struct(_) | DataType::Map(_) => Value::Null,
+            DataType::Enum(_)
+            | DataType::List(_)
+            | DataType::Struct(_)
+            | DataType::Array(..)
+            | DataType::Map(_) => Value::Null,
         }
     }
 

@@ -30,6 +30,7 @@ pub mod statement;
 pub mod stored;
 pub mod string;
 pub mod suggest;
+pub mod time_tz;
 pub mod types;
 pub mod value;
 pub mod vector;

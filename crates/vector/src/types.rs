@@ -5,9 +5,9 @@
 //! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators consult
 //! the *column*, not the type.
 
-use crate::Result;
 use crate::labels::Labels;
-use crate::value::time_tz;
+use crate::time_tz;
+use crate::{Error, Result};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,10 +77,19 @@ pub enum DataType {
     /// [`crate::value::nested`].
     // PERF: a thin pointer, so that a type is 16 bytes.
     Struct(&'static Vec<StructField>),
-    /// `MAP(K, V)`: keys, none twice, and a value for each, which [`DataType::map`] makes. A value is the list
-    /// of its entries, which have this type: `STRUCT(key K, value V)`.
+    /// `T[n]`: a list of exactly so many elements, which [`DataType::array`] makes. A value is that of a
+    /// list.
+    Array(&'static DataType, u32),
+    /// `MAP(K, V)`: keys, none twice, and a value for each, which [`DataType::map`] makes. A value is the
+    /// list of its entries, which have this type: `STRUCT(key K, value V)`.
     Map(&'static DataType),
 }
+
+// PERF: types are in every expression, value and column.
+const _: () = assert!(size_of::<DataType>() == 16);
+
+/// The most elements of an array of a fixed length.
+pub const MOST_OF_ARRAY: u32 = 100_000;
 
 /// A field of a STRUCT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -226,6 +235,7 @@ impl DataType {
             | DataType::Blob
             | DataType::List(_)
             | DataType::Struct(_)
+            | DataType::Array(..)
             | DataType::Map(_) => PhysicalType::Str,
             DataType::Enum(labels) => {
                 if labels.len() <= 1 << 8 {
@@ -334,16 +344,36 @@ impl DataType {
         DataType::List(kept(element))
     }
 
+    /// The type of lists of exactly `length` values of `element`.
+    ///
+    /// # Errors
+    /// Input, if that is none or more than [`MOST_OF_ARRAY`].
+    pub fn array(element: DataType, length: u64) -> Result<DataType> {
+        match u32::try_from(length) {
+            Ok(length @ 1..=MOST_OF_ARRAY) => Ok(DataType::Array(kept(element), length)),
+            _ => Err(Error::input(format!("an array has 1 to {MOST_OF_ARRAY} elements, not {length}"))),
+        }
+    }
+
+    /// The type of lists of as many values as one likes, where this is one of arrays; else this type.
+    pub fn of_any_length(self) -> DataType {
+        match self {
+            DataType::Array(element, _) => DataType::List(element),
+            ty => ty,
+        }
+    }
+
     /// The type of maps from values of `key` to values of `value`.
     pub fn map(key: DataType, value: DataType) -> DataType {
         DataType::Map(kept(DataType::structure([("key", key), ("value", value)])))
     }
 
-    /// The type of the elements of a value that is a list in its bytes: of a list, the entries of a map.
+    /// The type of the elements of a value that is a list in its bytes: of a list or an array, the entries of
+    /// a map.
     #[inline]
     pub const fn element(self) -> Option<DataType> {
         match self {
-            DataType::List(element) | DataType::Map(element) => Some(*element),
+            DataType::List(element) | DataType::Array(element, _) | DataType::Map(element) => Some(*element),
             _ => None,
         }
     }
@@ -389,7 +419,9 @@ impl DataType {
     pub fn contains(self, ty: DataType) -> bool {
         self == ty
             || match self {
-                DataType::List(element) | DataType::Map(element) => element.contains(ty),
+                DataType::List(element) | DataType::Array(element, _) | DataType::Map(element) => {
+                    element.contains(ty)
+                }
                 DataType::Struct(fields) => fields.iter().any(|field| field.ty.contains(ty)),
                 _ => false,
             }
@@ -399,6 +431,7 @@ impl DataType {
     pub fn with_innermost(self, other: &dyn Fn(DataType) -> DataType) -> DataType {
         match self {
             DataType::List(element) => DataType::list(element.with_innermost(other)),
+            DataType::Array(element, length) => DataType::Array(kept(element.with_innermost(other)), length),
             DataType::Map(entry) => DataType::Map(kept(entry.with_innermost(other))),
             DataType::Struct(fields) => {
                 DataType::structure(fields.iter().map(|field| (field.name, field.ty.with_innermost(other))))
@@ -407,9 +440,10 @@ impl DataType {
         }
     }
 
-    /// True for LIST, STRUCT and MAP.
+    /// True for LIST, STRUCT, MAP and arrays of a fixed length.
     pub const fn is_nested(self) -> bool {
-        matches!(self, DataType::List(_) | DataType::Struct(_) | DataType::Map(_))
+        use DataType::{Array, List, Map, Struct};
+        matches!(self, List(_) | Struct(_) | Array(..) | Map(_))
     }
 }
 
@@ -460,6 +494,7 @@ impl fmt::Display for DataType {
                 return write!(f, "ENUM({})", labels.collect::<Vec<_>>().join(", "));
             }
             DataType::List(element) => return write!(f, "{element}[]"),
+            DataType::Array(element, length) => return write!(f, "{element}[{length}]"),
             DataType::Map(entry) => {
                 return match self.key_and_value() {
                     Some((key, value)) => write!(f, "MAP({key}, {value})"),

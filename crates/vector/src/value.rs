@@ -4,8 +4,8 @@
 //! knows the [`DataType`]; [`Value::display`] takes it to print.
 
 pub mod nested;
-pub mod time_tz;
 
+use crate::time_tz;
 use crate::types::{DataType, INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY, pow10};
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,8 +19,8 @@ pub enum Value {
     /// BOOLEAN.
     Boolean(bool),
     /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds, or
-    /// nanoseconds); a TIMETZ ([`time_tz`]); the position of the label of an ENUM; the bits of a UUID (as the unsigned number,
-    /// reinterpreted).
+    /// nanoseconds); a TIMETZ ([`time_tz`]); the position of the label of an ENUM; the bits of a UUID (as the
+    /// unsigned number, reinterpreted).
     Integer(i128),
     /// REAL and DOUBLE.
     Float(f64),

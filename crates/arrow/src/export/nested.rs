@@ -5,7 +5,7 @@ use super::vector_to_array;
 use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, ListArray, MapArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType as ArrowType;
 use entasis_vector::parts::{Part, write_parts};
@@ -24,6 +24,20 @@ pub(super) fn array_of(parts: &[Part<'_>], ty: DataType) -> Result<ArrayRef> {
         (DataType::List(element), ArrowType::List(field)) => {
             let (elements, offsets) = elements_of(parts, *element)?;
             Arc::new(ListArray::try_new(field, offsets, elements, nulls).map_err(arrow_error)?)
+        }
+        (DataType::Array(element, length), ArrowType::FixedSizeList(field, size)) => {
+            let length = length as usize;
+            let mut elements = Vec::with_capacity(parts.len().saturating_mul(length));
+            for (row, part) in parts.iter().enumerate() {
+                let mut reader = part.map(Reader::new);
+                while let Some(next) = reader.as_mut().map_or(Ok(None), |reader| reader.element(*element))? {
+                    elements.push(next);
+                }
+                // NULL has places for its elements, too.
+                elements.resize((row + 1) * length, None);
+            }
+            let elements = array_of(&elements, *element)?;
+            Arc::new(FixedSizeListArray::try_new(field, size, elements, nulls).map_err(arrow_error)?)
         }
         (DataType::Map(entry), ArrowType::Map(field, is_sorted)) => {
             let (entries, offsets) = elements_of(parts, *entry)?;

@@ -22,6 +22,8 @@ enum Below<'a> {
     Plain { vector: Vector, first: usize },
     /// Lists of these.
     Elements(Box<Values<'a>>),
+    /// Arrays of so many of these.
+    Array(usize, Box<Values<'a>>),
     /// Maps of these entries.
     Entries(Box<Values<'a>>),
     /// Structs of these.
@@ -41,6 +43,16 @@ impl<'a> Values<'a> {
                 let range = offsets[rows.start] as usize..offsets[rows.end] as usize;
                 let Some(elements) = Values::of(&**lists.values(), range, *element)? else { return Ok(None) };
                 Below::Elements(Box::new(elements))
+            }
+            (DataType::Array(element, length), ArrowType::FixedSizeList(_, size))
+                if u32::try_from(*size) == Ok(length) =>
+            {
+                let (arrays, length) = (array.as_fixed_size_list(), length as usize);
+                let range = rows.start * length..rows.end * length;
+                match Values::of(&**arrays.values(), range, *element)? {
+                    Some(elements) => Below::Array(length, Box::new(elements)),
+                    None => return Ok(None),
+                }
             }
             (DataType::Map(entry), ArrowType::Map(..)) => {
                 let maps = array.as_map();
@@ -82,6 +94,13 @@ impl<'a> Values<'a> {
                 let offsets = self.array.as_list::<i32>().value_offsets();
                 for element in offsets[row]..offsets[row + 1] {
                     elements.write_part(element as usize, out)?;
+                }
+                nested::end_list(out);
+                Ok(())
+            }
+            Below::Array(length, elements) => {
+                for element in row * length..(row + 1) * length {
+                    elements.write_part(element, out)?;
                 }
                 nested::end_list(out);
                 Ok(())

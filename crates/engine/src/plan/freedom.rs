@@ -128,7 +128,7 @@ pub(crate) fn ignores_form(expr: &Expr) -> bool {
 pub fn has_forms(ty: DataType) -> bool {
     match ty {
         DataType::Float32 | DataType::Float64 | DataType::Interval => true,
-        DataType::List(element) | DataType::Map(element) => has_forms(*element),
+        DataType::List(element) | DataType::Array(element, _) | DataType::Map(element) => has_forms(*element),
         DataType::Struct(fields) => fields.iter().any(|field| has_forms(field.ty)),
         _ => false,
     }

@@ -18,7 +18,7 @@ text where any type is. Where PostgreSQL and DuckDB disagree, the last section s
 const TAIL: &str = "
 ## What is left out, and why
 
-- **Lists and structs** have the functions above. Missing are MAP, lambdas (`list_transform`, …), `list_aggregate`, `json_…`,
+- **Lists, structs and maps** have the functions above. Missing are lambdas (`list_transform`, …), `list_aggregate`, `json_…`,
   `histogram`, `approx_top_k`, `arg_max(value, by, n)`, PostgreSQL's `regexp_match`,
   and its set-returning `regexp_matches(…)` (here that is DuckDB's test).
 - **Of windows**: `fill`, and hypothetical sets (`rank(…) WITHIN GROUP`).

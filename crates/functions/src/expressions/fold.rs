@@ -7,8 +7,8 @@
 use entasis_vector::expr::calendar::{add_interval, midnight, nanos_of, negate_interval};
 use entasis_vector::expr::moment_text::parse_timestamp;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr, evaluate_constant, parse_value};
+use entasis_vector::time_tz;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
-use entasis_vector::value::time_tz;
 use entasis_vector::{DataType, Interval, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -82,7 +82,9 @@ fn cast_integer(value: i128, from: DataType, to: DataType) -> Option<Value> {
             (value.unsigned_abs() < 1 << 53 && scale <= 22)
                 .then(|| Value::Float(value as f64 / pow10(scale) as f64))
         }
-        (DataType::Time, DataType::TimeTz) => in_range(time_tz::pack(i64::try_from(value).ok()?, 0).into(), to),
+        (DataType::Time, DataType::TimeTz) => {
+            in_range(time_tz::pack(i64::try_from(value).ok()?, 0).into(), to)
+        }
         // Conversions of a TIMESTAMPTZ depend on the session's time zone, which is applied later.
         (DataType::Timestamp, DataType::TimestampNs) => {
             in_range(nanos_of(i64::try_from(value).ok()?)?.into(), to)

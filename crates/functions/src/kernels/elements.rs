@@ -232,7 +232,8 @@ pub const FUNCTIONS: &[Definition] = &[
 /// A function of two lists of one type, whose result is of that type, or of `result`.
 fn two_lists(types: &[DataType], result: Option<DataType>, kernel: Kernel) -> Result<Signature> {
     let [_, _] = types else { return Err(no_such_call()) };
-    let list = common_of(types).filter(|ty| matches!(ty, DataType::List(_))).ok_or_else(no_such_call)?;
+    let list = common_of(types).map(DataType::of_any_length);
+    let list = list.filter(|ty| matches!(ty, DataType::List(_))).ok_or_else(no_such_call)?;
     Ok(Signature { args: vec![list; 2], result: result.unwrap_or(list), kernel })
 }
 

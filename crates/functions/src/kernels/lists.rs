@@ -43,6 +43,18 @@ pub const FUNCTIONS: &[Definition] = &[
         &[("[1, NULL, 2 + 1]", "[1, NULL, 3]"), ("list_value('a', 'b')", "[a, b]")],
     ),
     typed(
+        &["array_value"],
+        "value, …",
+        "array",
+        "an array of a fixed length, `T[n]`, of these values",
+        |types| {
+            let element = common_of(types).ok_or_else(no_such_call)?;
+            let (result, kernel) = (DataType::array(element, types.len() as u64)?, Kernel::TextOfNulls(pack));
+            Ok(Signature { args: vec![element; types.len()], result, kernel })
+        },
+        &[("array_value(1, NULL, 3)", "[1, NULL, 3]"), ("typeof(array_value(1.5, 2))", "DECIMAL(11,1)[2]")],
+    ),
+    typed(
         &["array_length"],
         "list",
         "BIGINT",
@@ -110,7 +122,8 @@ pub const FUNCTIONS: &[Definition] = &[
         "list",
         "the elements of all lists; also written as `list || list`",
         |types| {
-            let list = common_of(types).filter(|ty| matches!(ty, DataType::List(_) | DataType::Null));
+            let list = common_of(types).map(DataType::of_any_length);
+            let list = list.filter(|ty| matches!(ty, DataType::List(_) | DataType::Null));
             let list = some_list(list.ok_or_else(no_such_call)?);
             Ok(Signature { args: vec![list; types.len()], result: list, kernel: Kernel::TextOfNulls(concat) })
         },
@@ -267,10 +280,10 @@ fn some_list(ty: DataType) -> DataType {
     if ty == DataType::Null { DataType::list(DataType::Int32) } else { ty }
 }
 
-/// The type of the first argument, which is a list.
+/// The type of the first argument, which is a list or becomes one.
 pub(super) fn list_of(types: &[DataType]) -> Result<DataType> {
-    match types.first() {
-        Some(list @ DataType::List(_)) => Ok(*list),
+    match types.first().map(|ty| ty.of_any_length()) {
+        Some(list @ DataType::List(_)) => Ok(list),
         Some(DataType::Null) => Ok(some_list(DataType::Null)),
         _ => Err(no_such_call()),
     }

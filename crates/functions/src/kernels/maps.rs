@@ -62,7 +62,8 @@ pub const FUNCTIONS: &[Definition] = &[
                 [_] => list_of(types)?,
                 _ => return Err(no_such_call()),
             };
-            let count = |row: &Row<'_>| row.parts(0).try_fold(0, |count, part| part.map(|_| count + 1)).map(Some);
+            let count =
+                |row: &Row<'_>| row.parts(0).try_fold(0, |count, part| part.map(|_| count + 1)).map(Some);
             Ok(Signature { args: vec![all], result: DataType::Int64, kernel: Kernel::Whole(count) })
         },
         &[("cardinality(MAP {'a': 1, 'b': 2})", "2"), ("cardinality([1, NULL])", "2")],
@@ -82,9 +83,19 @@ pub const FUNCTIONS: &[Definition] = &[
         arguments: "map, key",
         gives: "list",
         does: "a list of the value of a key; without an element, if the map does not have it",
-        examples: &[("map_extract(MAP {'a': 1, 'b': 2}, 'b')", "[2]"), ("element_at(MAP {'a': 1}, 'c')", "[]")],
+        examples: &[
+            ("map_extract(MAP {'a': 1, 'b': 2}, 'b')", "[2]"),
+            ("element_at(MAP {'a': 1}, 'c')", "[]"),
+        ],
         body: Body::TypedByConstants(|types, constants| {
-            of_key(types, constants, DataType::list, Kernel::Text(|row, out| written(entry(row)?.map(|entry| second(row, entry)).into_iter(), out)))
+            of_key(
+                types,
+                constants,
+                DataType::list,
+                Kernel::Text(|row, out| {
+                    written(entry(row)?.map(|entry| second(row, entry)).into_iter(), out)
+                }),
+            )
         }),
     },
     Definition {
@@ -92,9 +103,17 @@ pub const FUNCTIONS: &[Definition] = &[
         arguments: "map, key",
         gives: "BOOLEAN",
         does: "whether the map has a key",
-        examples: &[("map_contains(MAP {'a': NULL}, 'a')", "true"), ("map_contains(MAP {'a': 1}, 'b')", "false")],
+        examples: &[
+            ("map_contains(MAP {'a': NULL}, 'a')", "true"),
+            ("map_contains(MAP {'a': 1}, 'b')", "false"),
+        ],
         body: Body::TypedByConstants(|types, constants| {
-            of_key(types, constants, |_| DataType::Boolean, Kernel::Test(|row| Ok(Some(entry(row)?.is_some()))))
+            of_key(
+                types,
+                constants,
+                |_| DataType::Boolean,
+                Kernel::Test(|row| Ok(Some(entry(row)?.is_some()))),
+            )
         }),
     },
     typed(
@@ -150,13 +169,11 @@ fn of_key(
 
 /// The types of a map and a key that is looked up in it, and that of the values. A constant that the keys'
 /// type holds has this type; for others, the keys become what both have in common.
-fn with_key(
-    types: &[DataType],
-    constants: &[Option<Value>],
-) -> Result<(DataType, DataType, DataType)> {
+fn with_key(types: &[DataType], constants: &[Option<Value>]) -> Result<(DataType, DataType, DataType)> {
     let ([map, wanted], [_, constant]) = (types, constants) else { return Err(no_such_call()) };
     let (own, value) = map.key_and_value().ok_or_else(no_such_call)?;
-    if own == DataType::Varchar && !wanted.is_text() && !matches!(wanted, DataType::Null | DataType::Enum(_)) {
+    if own == DataType::Varchar && !wanted.is_text() && !matches!(wanted, DataType::Null | DataType::Enum(_))
+    {
         return Err(no_such_call());
     }
     let is_held = |constant: &Value| fold::cast(constant, *wanted, own).is_some();
@@ -168,7 +185,8 @@ fn with_key(
 }
 
 fn made(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let [mut keys, mut values] = [0, 1].map(|i| (i < row.count()).then(|| row.parts(i)).into_iter().flatten());
+    let [mut keys, mut values] =
+        [0, 1].map(|i| (i < row.count()).then(|| row.parts(i)).into_iter().flatten());
     loop {
         match (keys.next().transpose()?, values.next().transpose()?) {
             (Some(key), Some(value)) => {
@@ -181,7 +199,9 @@ fn made(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
             (None, None) => break,
             (key, _) => {
                 let which = if key.is_some() { "keys than values" } else { "values than keys" };
-                return Err(Error::input(format!("map takes as many keys as values, and there are more {which}")));
+                return Err(Error::input(format!(
+                    "map takes as many keys as values, and there are more {which}"
+                )));
             }
         }
     }

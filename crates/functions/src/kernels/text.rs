@@ -196,7 +196,7 @@ pub const FUNCTIONS: &[Definition] = &[
         examples: &[("repeat('ab', 3)", "ababab"), ("repeat([1, 2], 2)", "[1, 2, 1, 2]")],
         body: Body::Typed(|types| {
             let ty = match types {
-                [list @ DataType::List(_), _] => *list,
+                [DataType::List(element) | DataType::Array(element, _), _] => DataType::List(element),
                 [BLOB, _] => BLOB,
                 [_, _] => TEXT,
                 _ => return Err(Error::input("repeat takes a value and a number")),

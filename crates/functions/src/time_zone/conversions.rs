@@ -7,7 +7,7 @@
 
 use super::TimeZone;
 use entasis_vector::expr::{convert, convert_leniently, convert_parts};
-use entasis_vector::value::time_tz;
+use entasis_vector::time_tz;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 
 impl TimeZone {
@@ -40,7 +40,9 @@ impl TimeZone {
             (Value::Integer(v), TimestampTz, Timestamp) => local(v),
             (Value::Integer(v), TimestampTz, Date | Time) => convert(&local(v)?, Timestamp, to),
             (Value::Integer(v), TimestampTz, TimeTz) => {
-                let Value::Integer(time) = convert(&local(v)?, Timestamp, Time)? else { return Ok(Value::Null) };
+                let Value::Integer(time) = convert(&local(v)?, Timestamp, Time)? else {
+                    return Ok(Value::Null);
+                };
                 Ok(Value::Integer(time_tz::pack(time as i64, self.offset(*v as i64)).into()))
             }
             (Value::Integer(v), Timestamp, TimestampTz) => {

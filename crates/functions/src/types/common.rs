@@ -13,6 +13,7 @@
 //! | JSON or an ENUM, and a column of texts | VARCHAR |
 //! | two ENUMs | VARCHAR, but for an order |
 //! | lists, maps, structs | by elements; by keys and values; the fields of both, by name |
+//! | arrays `T[n]` | by elements; a list, if their lengths differ or one is a list |
 //! | a column of texts and another type | see [`Meeting`] |
 //! | a written number | the settled number type if it holds it, else as its own type |
 //! | a written text | the type of all others; the value must be one |
@@ -194,7 +195,10 @@ fn of_two(a: DataType, b: DataType, meeting: Meeting) -> Option<DataType> {
         (T::Date | T::Timestamp, T::TimestampNs) | (T::TimestampNs, T::Date | T::Timestamp) => T::TimestampNs,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         (T::Time, T::TimeTz) | (T::TimeTz, T::Time) => T::TimeTz,
-        (T::List(a), T::List(b)) => T::list(of_two(*a, *b, meeting)?),
+        (T::Array(a, length), T::Array(b, other)) if length == other => {
+            T::array(of_two(*a, *b, meeting)?, length.into()).ok()?
+        }
+        (T::List(a) | T::Array(a, _), T::List(b) | T::Array(b, _)) => T::list(of_two(*a, *b, meeting)?),
         (T::Map(_), T::Map(_)) => {
             let ((own_key, own), (other_key, other)) = (a.key_and_value()?, b.key_and_value()?);
             T::map(of_two(own_key, other_key, meeting)?, of_two(own, other, meeting)?)

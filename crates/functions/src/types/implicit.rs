@@ -17,8 +17,11 @@
 //! | JSON, an ENUM | VARCHAR |
 //! | a list, a map, a struct | one whose elements, keys and values, or fields of the same names, are so |
 //!
+//! An array `T[n]` also becomes a list, at one more.
+//!
 //! Nothing else becomes a VARCHAR but by `||`, `concat` and UNION, which ask for it. An *assignment* (INSERT,
-//! UPDATE, DEFAULT) also casts numbers with a check of their range, and texts to anything.
+//! UPDATE, DEFAULT) also casts numbers with a check of their range, lists to arrays with one of their length,
+//! and texts to anything.
 
 use super::Given;
 use super::decimal::Digits;
@@ -95,7 +98,11 @@ fn known(from: DataType, to: DataType) -> Option<u32> {
         | (T::Timestamp, T::TimestampNs | T::TimestampTz)
         | (T::Time, T::TimeTz)
         | (T::Json | T::Enum(_), T::Varchar) => true,
-        (T::List(from), T::List(to)) | (T::Map(from), T::Map(to)) => return known(*from, *to),
+        (T::Array(from, _), T::List(to)) => return Some(known(*from, *to)? + 1),
+        (T::Array(_, length), T::Array(_, other)) if length != other => false,
+        (T::List(from), T::List(to)) | (T::Map(from), T::Map(to)) | (T::Array(from, _), T::Array(to, _)) => {
+            return known(*from, *to);
+        }
         (T::Struct(from), T::Struct(to)) if from.len() == to.len() => {
             let mut most = 0;
             for (from, to) in from.iter().zip(to.iter()) {
@@ -130,16 +137,13 @@ pub fn assignment(from: Given, to: DataType) -> bool {
         || (to == T::Varchar
             && matches!(
                 settled,
-                T::Date
-                    | T::Time
-                    | T::TimeTz
-                    | T::Timestamp
-                    | T::TimestampNs
-                    | T::TimestampTz
-                    | T::Interval
+                T::Date | T::Time | T::TimeTz | T::Timestamp | T::TimestampNs | T::TimestampTz | T::Interval
             ))
-        || matches!((settled, to), (T::List(from), T::List(to)) | (T::Map(from), T::Map(to))
-            if assignment(Given::Known(*from), *to))
+        || matches!(
+            (settled, to),
+            (T::List(from) | T::Array(from, _), T::List(to) | T::Array(to, _)) | (T::Map(from), T::Map(to))
+                if assignment(Given::Known(*from), *to)
+        )
         || matches!((settled, to), (T::Struct(from), T::Struct(to)) if from.len() == to.len()
             && from.iter().zip(to.iter()).all(|(from, to)| assignment(Given::Known(from.ty), to.ty)))
 }

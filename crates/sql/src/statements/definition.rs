@@ -506,7 +506,7 @@ impl VisitorMut for Unqualifier {
 
 /// Whether values of one type can be cast to another at all.
 fn can_cast(from: DataType, to: DataType) -> bool {
-    if let (DataType::List(from), DataType::List(to)) = (from, to) {
+    if let (DataType::List(from), DataType::List(to)) = (from.of_any_length(), to.of_any_length()) {
         return can_cast(*from, *to);
     }
     if let (Some((key, value)), Some((new_key, new_value))) = (from.key_and_value(), to.key_and_value()) {

@@ -48,6 +48,8 @@ const STRUCT: u8 = 253;
 const ENUM: u8 = 252;
 /// The number of maps, which is followed by the types of keys and values.
 const MAP: u8 = 251;
+/// The number of arrays of a fixed length, which is followed by it and the type of the elements.
+const ARRAY: u8 = 250;
 /// How deep nested types are at most: far deeper than those that SQL can name.
 const DEEPEST: usize = 1000;
 /// The greatest precision of a decimal.
@@ -120,6 +122,11 @@ pub(super) fn push_type(out: &mut Vec<u8>, ty: DataType) {
                 push_type(out, field.ty);
             });
         }
+        DataType::Array(element, length) => {
+            out.push(ARRAY);
+            push_varint(out, length.into());
+            push_type(out, *element);
+        }
         DataType::Map(entry) => {
             out.push(MAP);
             let (key, value) = ty.key_and_value().unwrap_or((*entry, *entry));
@@ -155,6 +162,10 @@ pub(super) fn data_type(source: &mut Source<'_>, depth: usize) -> Result<DataTyp
         STRUCT => {
             let fields = source.list(|source| Ok((source.text()?, data_type(source, depth + 1)?)))?;
             Ok(DataType::structure(fields.iter().map(|(name, ty)| (&**name, *ty))))
+        }
+        ARRAY => {
+            let (length, element) = (source.varint()?, data_type(source, depth + 1)?);
+            DataType::array(element, length).map_err(|_| source.flaw("the length of an array"))
         }
         MAP => Ok(DataType::map(data_type(source, depth + 1)?, data_type(source, depth + 1)?)),
         ENUM => {

@@ -30,6 +30,7 @@ const TAKES_NULL: &[&str] = &[
     "concat_ws",
     "format",
     "list_value",
+    "array_value",
     "list_position",
     "list_concat",
     "list_append",
@@ -184,7 +185,7 @@ fn usual(ty: DataType) -> String {
         DataType::Uuid => "'00000000-0000-0000-0000-00000000000a'::UUID".into(),
         DataType::Enum(_) => format!("NULL::{ty}"),
         DataType::List(element) => format!("[{}]", usual(*element)),
-        DataType::Struct(_) | DataType::Map(_) => format!("NULL::{ty}"),
+        DataType::Struct(_) | DataType::Array(..) | DataType::Map(_) => format!("NULL::{ty}"),
         _ => format!("2::{ty}"),
     }
 }
@@ -265,7 +266,7 @@ fn extremes(ty: DataType) -> Vec<String> {
             all
         }
         DataType::Map(_) => cast(&["{}"]),
-        DataType::Enum(_) | DataType::Struct(_) => Vec::new(),
+        DataType::Enum(_) | DataType::Struct(_) | DataType::Array(..) => Vec::new(),
         DataType::Decimal { .. }
         | DataType::Int8
         | DataType::Int16

@@ -96,6 +96,7 @@ fn values() -> Vec<(&'static str, Vec<String>)> {
             ]),
         ),
         ("TIME", of(&["00:00:00", "23:59:59.999999", "24:00:00", "12:00:00.5"])),
+        ("TIMETZ", of(&["00:00:00+15:59:59", "24:00:00-15:59:59", "12:34:56.000001+05:30", "12:00:00+00"])),
         ("TIMESTAMP", of(&moments)),
         (
             "TIMESTAMP_NS",
@@ -149,6 +150,14 @@ fn forms(ty: &str) -> Vec<Form> {
         form(
             format!("STRUCT(n {ty}, \"o:\" STRUCT(p {ty}[][]))[]"),
             "[{'n': x, 'o:': {'p': [[x], [], NULL, [NULL]]}}, NULL, {'n': NULL, 'o:': NULL}]",
+        ),
+        form(
+            format!("MAP({ty}, {ty}[])"),
+            "CASE WHEN x IS NULL THEN MAP {} ELSE map([x], [CASE WHEN id % 2 = 0 THEN [x, NULL] END]) END",
+        ),
+        form(
+            format!("STRUCT(a {ty}[2], m MAP(INTEGER, {ty})[1])[]"),
+            "[{'a': [x, NULL], 'm': [MAP {id: x, -2: NULL}]}, {'a': NULL, 'm': [NULL]}]",
         ),
     ]
 }
@@ -235,7 +244,7 @@ fn as_parquet(connection: &Connection, form: &Form, scratch: &Scratch) -> Result
         };
     }
     run(connection, &format!("COPY v TO '{path}'"))?;
-    if form.ty.contains("ENUM") {
+    if form.ty.contains("ENUM") || form.ty.contains("TIMETZ") {
         // Their values are texts there.
         run(connection, &format!("CREATE TABLE w AS SELECT id, x::{} AS x FROM '{path}'", form.ty))?;
         return is_same(connection);

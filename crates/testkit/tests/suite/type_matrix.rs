@@ -90,6 +90,11 @@ const TYPES: &[(&str, &[&str])] = &[
             "{'a': NULL, 'b': NULL}",
         ],
     ),
+    ("INTEGER[2]", &["[-1, 5]", "[1, 1]", "[1, 2]", "[1, NULL]", "[NULL, NULL]"]),
+    (
+        "VARCHAR[1][]",
+        &["[]", "[['']]", "[['a text that is longer than twelve bytes']]", "[['b'], ['a']]", "[NULL]"],
+    ),
     (
         "MAP(VARCHAR, INTEGER)",
         &[
@@ -102,7 +107,10 @@ const TYPES: &[(&str, &[&str])] = &[
             "MAP {'b': 0, 'a': 1}",
         ],
     ),
-    ("MAP(DATE, DOUBLE[])[]", &["[]", "[MAP {'1970-01-01': [1.5]}]", "[MAP {'2024-01-01': []}, NULL]", "[NULL]"]),
+    (
+        "MAP(DATE, DOUBLE[])[]",
+        &["[]", "[MAP {'1970-01-01': [1.5]}]", "[MAP {'2024-01-01': []}, NULL]", "[NULL]"],
+    ),
     (
         "STRUCT(t TIMESTAMP, l STRUCT(n BIGINT)[])",
         &[

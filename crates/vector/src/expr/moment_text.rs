@@ -1,13 +1,14 @@
 //! Text to dates, times of day and timestamps.
 //!
-//! [`parse_date`], [`parse_time`], [`parse_time_tz`] and [`parse_timestamp`] are the fast path, for the most frequent plain
-//! forms. [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`, `0044-03-15 10:00:00 BC`),
-//! `infinity` and `-infinity`, `epoch`, the end of a day as `24:00:00`, and a zone, whose name is left to a
-//! caller that knows zones.
+//! [`parse_date`], [`parse_time`], [`parse_time_tz`] and [`parse_timestamp`] are the fast path, for the most
+//! frequent plain forms. [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`, `0044-03-15
+//! 10:00:00 BC`), `infinity` and `-infinity`, `epoch`, the end of a day as `24:00:00`, and a zone, whose name
+//! is left to a caller that knows zones.
 
 use super::calendar::{day_of, days_in_month, is_finite};
+use crate::time_tz;
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, MICROS_PER_DAY};
-use crate::value::{days_from_civil, time_tz};
+use crate::value::days_from_civil;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 

@@ -1,4 +1,5 @@
-//! Nested values, LIST, STRUCT and MAP: their types, and the bytes that stand for them.
+//! Nested values, LIST, STRUCT, MAP and arrays of a fixed length: their types, and the bytes that stand for
+//! them.
 //!
 //! A nested value is a string of bytes ([`PhysicalType::Str`]), so that it is stored, compressed, hashed,
 //! grouped, joined, sorted and spilled like any other (`docs/decisions/0037-nested-values-are-bytes.md`).
@@ -13,6 +14,7 @@
 //! | VARCHAR, BLOB | the bytes, 0 as `00 FF`, then `00 01` |
 //! | LIST | `01` and the element for each that is not NULL, `02` for NULL; then `00` |
 //! | STRUCT | for each field `01` and its value, or `02` for NULL |
+//! | an array `T[n]` | those of the list of its elements; see [`check`] |
 //! | MAP | those of the list of its entries, each a STRUCT of key and value, in their order; see [`check`] |
 //!
 //! So 0.0 and -0.0, and all NaNs, are the same bytes, as they are the same value; a list is less than those
@@ -249,7 +251,7 @@ impl<'a> Reader<'a> {
                     return Ok(());
                 }
             },
-            DataType::List(element) | DataType::Map(element) => {
+            DataType::List(element) | DataType::Array(element, _) | DataType::Map(element) => {
                 let mut looks = Looks::default();
                 loop {
                     let before = self.bytes.len();
@@ -422,12 +424,20 @@ pub fn fields(bytes: &[u8], fields: &[StructField]) -> Result<Vec<Value>> {
 }
 
 /// Checks what the type of a nested value asks for beyond its parts: the keys of a map are there, and none is
-/// there twice. What is within its parts was checked when they were made.
+/// there twice; an array has as many elements as its type says. What is within its parts was checked when
+/// they were made.
 ///
 /// # Errors
 /// Input, if it is not so; interrupted; resource, if there is not enough memory; internal, if these are not
 /// the bytes of such a value.
 pub fn check(bytes: &[u8], ty: DataType) -> Result<()> {
+    if let DataType::Array(element, length) = ty {
+        let count = parts(bytes, *element).try_fold(0, |count: u32, part| part.map(|_| count + 1))?;
+        return match count == length {
+            true => Ok(()),
+            false => Err(Error::input(format!("a list of length {count} is no {ty}"))),
+        };
+    }
     let (DataType::Map(entry), Some((key, _))) = (ty, ty.key_and_value()) else { return Ok(()) };
     let (mut seen, mut growth) = (BTreeSet::new(), Growth::default());
     for part in parts(bytes, *entry) {
@@ -452,7 +462,7 @@ pub fn check(bytes: &[u8], ty: DataType) -> Result<()> {
 pub fn write(f: &mut dyn fmt::Write, bytes: &[u8], ty: DataType) -> fmt::Result {
     // An error of `Display` would be a panic of `to_string`.
     match ty {
-        DataType::List(element) => {
+        DataType::List(element) | DataType::Array(element, _) => {
             f.write_str("[")?;
             for (i, part) in parts(bytes, *element).enumerate() {
                 f.write_str(if i == 0 { "" } else { ", " })?;
@@ -674,10 +684,30 @@ mod tests {
         let shown = |bytes: Vec<u8>| Value::Bytes(bytes.into()).display(ty).to_string();
         assert_eq!(shown(of(&[])), "{}");
         assert_eq!(shown(of(&[Some("b"), Some("a=")])), "{b=[1, NULL], 'a='=[1, NULL]}");
-        let checked = |keys: &[Option<&str>]| check(&of(keys), ty).map_err(|error| error.message().to_owned());
+        let checked =
+            |keys: &[Option<&str>]| check(&of(keys), ty).map_err(|error| error.message().to_owned());
         assert_eq!(checked(&[Some("b"), Some(""), Some("a")]), Ok(()));
-        assert_eq!(checked(&[Some("a b"), Some("a"), Some("a b")]), Err("a MAP has the key a b twice".into()));
+        assert_eq!(
+            checked(&[Some("a b"), Some("a"), Some("a b")]),
+            Err("a MAP has the key a b twice".into())
+        );
         assert_eq!(checked(&[Some("a"), None]), Err("the keys of a MAP are not NULL".into()));
+    }
+
+    #[test]
+    fn arrays_are_lists_of_a_length() {
+        let ty = DataType::array(DataType::Int32, 2).unwrap();
+        assert_eq!(ty.to_string(), "INTEGER[2]");
+        assert_eq!(ty, DataType::array(DataType::Int32, 2).unwrap());
+        assert_ne!(ty, DataType::array(DataType::Int32, 3).unwrap());
+        for wrong in [0, u64::from(crate::types::MOST_OF_ARRAY) + 1, u64::MAX] {
+            assert!(DataType::array(DataType::Int32, wrong).is_err(), "{wrong}");
+        }
+        let Value::Bytes(two) = list(&[Value::Integer(1), Value::Null], DataType::Int32) else { panic!() };
+        assert!(check(&two, ty).is_ok());
+        let three = DataType::array(DataType::Int32, 3).unwrap();
+        assert_eq!(check(&two, three).unwrap_err().message(), "a list of length 2 is no INTEGER[3]");
+        assert_eq!(Value::Bytes(two).display(ty).to_string(), "[1, NULL]");
     }
 
     #[test]

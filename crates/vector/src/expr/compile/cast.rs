@@ -23,7 +23,8 @@ impl Graph<'_> {
         {
             return self.retype(input, to);
         }
-        if (from, to) == (DataType::Json, DataType::Varchar) {
+        // An array is the list of its elements.
+        if (from, to) == (DataType::Json, DataType::Varchar) || from.of_any_length() == to {
             return self.retype(input, to);
         }
         let scale = |ty: DataType| match ty {

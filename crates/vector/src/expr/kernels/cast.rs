@@ -13,8 +13,9 @@ use crate::error::sqlstate;
 use crate::expr::calendar::{day_of, is_finite, micros_of, midnight, nanos_of};
 use crate::expr::parse::{parse_date, parse_i64, parse_leniently, parse_value};
 use crate::statement::Growth;
+use crate::time_tz;
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
-use crate::value::{nested, time_tz};
+use crate::value::nested;
 use crate::vector::Vector;
 use crate::writer::StringMaker;
 use crate::{DataType, Error, ErrorKind, Interval, Result, StringView, Value};
@@ -356,12 +357,12 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
     })
 }
 
-/// A list as a list of another type, a map as a map, or a struct as one of other fields, which are found by
-/// name: their values by `part`. Fields that are not found are NULL.
+/// A list or an array as one of another type, a map as a map, or a struct as one of other fields, which are
+/// found by name: their values by `part`. Fields that are not found are NULL.
 ///
 /// # Errors
-/// Those of `part`; input, if no field is found, two keys become one, or the types are not of one kind;
-/// internal, if the value is not of the type `from`.
+/// Those of `part`; input, if no field is found, two keys become one, an array would have another length, or
+/// the types are not of one kind; internal, if the value is not of the type `from`.
 pub fn convert_parts(
     value: &Value,
     from: DataType,
@@ -370,7 +371,11 @@ pub fn convert_parts(
 ) -> Result<Value> {
     let mut out = Vec::new();
     match (value, from, to) {
-        (Value::Bytes(bytes), DataType::List(own), DataType::List(wanted))
+        (
+            Value::Bytes(bytes),
+            DataType::List(own) | DataType::Array(own, _),
+            DataType::List(wanted) | DataType::Array(wanted, _),
+        )
         | (Value::Bytes(bytes), DataType::Map(own), DataType::Map(wanted)) => {
             let mut growth = Growth::default();
             for element in nested::values(bytes, *own) {

@@ -49,14 +49,14 @@ impl<'a> Reader<'a> {
 
     fn nested(&mut self, ty: DataType) -> Result<Option<Value>> {
         match ty {
-            DataType::List(element) => self.list(*element),
+            DataType::List(element) | DataType::Array(element, _) => self.list(*element, ty),
             DataType::Struct(fields) => self.structure(fields),
             DataType::Map(_) => self.map(ty),
             _ => Ok(None),
         }
     }
 
-    fn list(&mut self, element: DataType) -> Result<Option<Value>> {
+    fn list(&mut self, element: DataType, ty: DataType) -> Result<Option<Value>> {
         let (mut bytes, mut growth) = (Vec::new(), Growth::default());
         if !self.take('[') {
             return Ok(None);
@@ -76,6 +76,7 @@ impl<'a> Reader<'a> {
             }
         }
         end_list(&mut bytes);
+        check(&bytes, ty)?;
         Ok(Some(Value::Bytes(Arc::from(bytes))))
     }
 
@@ -287,6 +288,16 @@ mod tests {
         for text in ["{b: 1}", "{a}", "{a: 1", "{a: 1]", "{'a' 1}"] {
             assert_eq!(round(text, ty), format!("cannot cast '{text}' to STRUCT(a INTEGER)"));
         }
+    }
+
+    #[test]
+    fn texts_become_arrays_of_their_length() {
+        let ty = DataType::array(DataType::array(DataType::Int32, 1).unwrap(), 2).unwrap();
+        assert_eq!(ty.to_string(), "INTEGER[1][2]");
+        assert_eq!(round("[[1], null]", ty), "[[1], NULL]");
+        assert_eq!(round("[[1], [2, 3]]", ty), "a list of length 2 is no INTEGER[1]");
+        assert_eq!(round("[[1]]", ty), "a list of length 1 is no INTEGER[1][2]");
+        assert_eq!(round("{1}", ty), "cannot cast '{1}' to INTEGER[1][2]");
     }
 
     #[test]
