@@ -339,8 +339,8 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     /// A full join whose condition has subqueries over both sides: the left rows, each with its matches, and
-    /// the right rows that match none. The condition is evaluated for both, so that what is volatile in it may
-    /// differ.
+    /// the right rows that match none. The condition is evaluated for both, so that what is volatile in it
+    /// may differ.
     fn full_over_both(&mut self, left: Node, right: Node, pending: &[Pending], condition: Expr) -> Node {
         let columns = [left.columns(), right.columns()];
         let (left, right) = (self.computed_once("left side", left), self.computed_once("right side", right));
