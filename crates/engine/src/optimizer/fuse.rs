@@ -23,7 +23,7 @@
 use super::disjoint::Disjoint;
 use super::distincts;
 use super::properties::is_one_row;
-use super::seen::Seen;
+use super::seen::SeenParts;
 use crate::estimate::estimate_rows;
 use crate::plan::freedom::may_move;
 use crate::plan::tree::{columns_of, conjuncts, filter, key_predicate, reads_all, substitute, take};
@@ -135,7 +135,7 @@ impl Summary {
         let (relations, calls) = (Vec::new(), aggregates.clone());
         let mut summary = Summary { relations, conjuncts: Vec::new(), computed, calls, results };
         summary.take_apart(node)?;
-        let mut seen = Seen::default();
+        let mut seen = SeenParts::default();
         for conjunct in conjuncts(std::mem::take(&mut summary.conjuncts)) {
             if !seen.has(&summary.conjuncts, &conjunct) {
                 summary.conjuncts.push(conjunct);

@@ -30,7 +30,7 @@
 
 use super::nulls::{makes_null, rejects_null};
 use super::properties::{has_one_match, is_one_row};
-use super::seen::Seen;
+use super::seen::SeenParts;
 use crate::plan::freedom::{ignores_form, is_volatile_join, may_fail, may_move, may_repeat};
 use crate::plan::tree::{
     ColumnSet, as_join_key, columns_of, conjuncts, filter, key_predicate, reads, substitute, take,
@@ -53,7 +53,7 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
     match node {
         Node::Filter(below) => {
             let mut all = conjuncts(below.predicates);
-            let mut seen = Seen::default();
+            let mut seen = SeenParts::default();
             for predicate in predicates {
                 if !may_repeat(&predicate) || !seen.has(&all, &predicate) {
                     all.push(predicate);
@@ -63,7 +63,7 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
         }
         Node::Scan(mut scan) => {
             let (go, stay) = split(predicates, may_repeat);
-            let mut seen = Seen::default();
+            let mut seen = SeenParts::default();
             for predicate in go {
                 if !seen.has(&scan.filters, &predicate) {
                     scan.filters.push(predicate);

@@ -9,13 +9,13 @@ const FEW: usize = 16;
 
 /// The hashes of a list of expressions that grows, so that each of very many is not compared with all others.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenParts {
     hashes: HashSet<u64>,
     /// Number of expressions at the start of the list whose hashes are there.
     hashed: usize,
 }
 
-impl Seen {
+impl SeenParts {
     /// True if `part` is in the list, which has grown at its end alone since it was last asked.
     pub(super) fn has(&mut self, list: &[Expr], part: &Expr) -> bool {
         if list.len() <= FEW {

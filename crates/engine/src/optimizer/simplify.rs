@@ -7,7 +7,7 @@
 //! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there
 //! are any.
 
-use super::seen::Seen;
+use super::seen::SeenParts;
 use crate::plan::freedom::{may_move, may_repeat};
 use crate::plan::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
@@ -158,7 +158,7 @@ fn negate(inner: Expr) -> Expr {
 
 fn simplify_and(parts: Vec<Expr>) -> Expr {
     let mut kept: Vec<Expr> = Vec::with_capacity(parts.len());
-    let mut seen = Seen::default();
+    let mut seen = SeenParts::default();
     let mut flat = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
@@ -183,7 +183,7 @@ fn simplify_and(parts: Vec<Expr>) -> Expr {
 
 fn simplify_or(parts: Vec<Expr>) -> Expr {
     let mut kept: Vec<Expr> = Vec::with_capacity(parts.len());
-    let mut seen = Seen::default();
+    let mut seen = SeenParts::default();
     let mut flat = Vec::with_capacity(parts.len());
     for part in parts {
         match part {

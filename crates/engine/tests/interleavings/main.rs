@@ -46,6 +46,8 @@ mod sync;
 pub mod template;
 #[path = "../../src/threshold.rs"]
 mod threshold;
+#[path = "../../src/work_table.rs"]
+mod work_table;
 #[path = "../../src/zone_test.rs"]
 mod zone_test;
 
