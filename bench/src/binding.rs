@@ -34,8 +34,11 @@ pub fn run(only: &str, rounds: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A name, a length, and the text of a statement of a length.
+type Long = (&'static str, usize, fn(usize) -> String);
+
 /// Statements of a length: each takes twice the time at twice the length.
-const LONG: &[(&str, usize, fn(usize) -> String)] = &[
+const LONG: &[Long] = &[
     ("columns", 2_500, |n| format!("SELECT {} FROM orders", list(n, ", ", |i| format!("o_custkey + {i}")))),
     ("additions", 1_000, |n| format!("SELECT {} FROM orders", list(n, " + ", |_| "o_custkey".to_owned()))),
     ("constants of IN", 15_000, |n| {
