@@ -55,7 +55,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// Binds a key, and returns its place among those that differ.
     fn key(&mut self, ast: &'q ast::Expr, sources: &[Source<'q>]) -> Result<usize> {
         let expr = self.key_expr(ast, sources)?;
-        if let Some(place) = self.scope().keys.iter().position(|(_, known)| *known == expr) {
+        if let Some(place) = self.scope().key_place(&expr) {
             return Ok(place);
         }
         let name = match &expr {
@@ -63,10 +63,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             _ => ast.to_string(),
         };
         let column = self.columns.add(name, expr.ty(), true);
-        self.scope().keys.push((column, expr));
+        let place = self.scope().add_key(column, expr);
         let pending = &mut self.scope().pending;
         pending.iter_mut().for_each(|pending| pending.is_below_groups = true);
-        Ok(self.scope().keys.len() - 1)
+        Ok(place)
     }
 
     fn key_expr(&mut self, ast: &'q ast::Expr, sources: &[Source<'q>]) -> Result<Expr> {
@@ -113,12 +113,12 @@ impl<'a, 'q> Binder<'a, 'q> {
         for item in items {
             let mut read = Vec::new();
             item.expr.collect_columns(&mut read);
-            let is_known = self.scope().keys.iter().any(|(_, known)| *known == item.expr);
-            if is_known || read.iter().any(|column| made.contains(column)) {
+            if self.scope().key_place(&item.expr).is_some() || read.iter().any(|column| made.contains(column))
+            {
                 continue;
             }
             let column = self.columns.add(item.name.as_str(), item.expr.ty(), true);
-            self.scope().keys.push((column, item.expr.clone()));
+            self.scope().add_key(column, item.expr.clone());
         }
     }
 
@@ -167,7 +167,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 return Err(Error::input(format!("{name} takes keys of the GROUP BY")));
             };
             let key = self.expr(ast)?.expr;
-            let place = self.scope().keys.iter().position(|(_, known)| *known == key);
+            let place = self.scope().key_place(&key);
             asked.push(place.ok_or_else(|| {
                 located(
                     Error::input(format!(

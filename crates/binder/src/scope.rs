@@ -213,6 +213,8 @@ pub(crate) struct Scope<'q> {
     pub(crate) unnests: Vec<(ColumnId, Expr, usize)>,
     /// The keys of GROUP BY as they are bound, with the numbers of the sets in which they are.
     pub(crate) keys: Vec<(ColumnId, Expr)>,
+    /// Where each of them is among these.
+    key_places: HashMap<Expr, usize>,
     /// The sets of keys, if there are several.
     pub(crate) sets: Option<KeySets>,
     /// True where there are groups whatever the select list has.
@@ -235,9 +237,23 @@ impl Scope<'_> {
             early: Vec::new(),
             unnests: Vec::new(),
             keys: Vec::new(),
+            key_places: HashMap::new(),
             sets: None,
             is_grouped: false,
         }
+    }
+
+    /// Where a key of GROUP BY is among those that there are.
+    pub(crate) fn key_place(&self, key: &Expr) -> Option<usize> {
+        self.key_places.get(key).copied()
+    }
+
+    /// Adds a key of GROUP BY that is not there yet, and returns its place.
+    pub(crate) fn add_key(&mut self, column: ColumnId, key: Expr) -> usize {
+        let place = self.keys.len();
+        self.key_places.insert(key.clone(), place);
+        self.keys.push((column, key));
+        place
     }
 }
 

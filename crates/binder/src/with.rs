@@ -35,6 +35,7 @@ use sqlparser::ast::{
     SetExpr, SetOperator, SetQuantifier, TableAlias, Visit, Visitor, With,
 };
 use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -198,7 +199,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         let (node, mut columns) = bound?;
         self.rename(common, &mut columns)?;
         let relation = match node {
-            node if !free_columns(&node).is_empty() => {
+            node if common.depth > 0 && !free_columns(&node).is_empty() => {
                 return self.named(node, columns, &common.name, alias);
             }
             Node::Recursion(mut recursion) => {
@@ -396,13 +397,13 @@ fn materialized(cte: &Cte) -> Option<CteAsMaterialized> {
 
 /// Whether a query of a WITH RECURSIVE reads itself.
 fn reads_itself(cte: &Cte) -> bool {
-    reads(&*cte.query, &cte.alias.name.value.to_ascii_lowercase()) > 0
+    reads(&*cte.query).contains_key(&cte.alias.name.value.to_ascii_lowercase())
 }
 
-/// How often a name occurs as that of a table.
-fn reads(part: &impl Visit, name: &str) -> u64 {
-    struct Count<'a>(&'a str, u64);
-    impl Visitor for Count<'_> {
+/// How often each name occurs as that of a table that may be a query of a WITH, in lower case.
+fn reads(part: &impl Visit) -> HashMap<String, u64> {
+    struct Count(HashMap<String, u64>);
+    impl Visitor for Count {
         type Break = std::convert::Infallible;
         fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
             let ident = match relation.0.as_slice() {
@@ -412,39 +413,46 @@ fn reads(part: &impl Visit, name: &str) -> u64 {
                 }
                 _ => None,
             };
-            if ident.is_some_and(|ident| ident.value.eq_ignore_ascii_case(self.0)) {
-                self.1 += 1;
+            if let Some(ident) = ident {
+                *self.0.entry(ident.value.to_ascii_lowercase()).or_default() += 1;
             }
             ControlFlow::Continue(())
         }
     }
-    let mut count = Count(name, 0);
+    let mut count = Count(HashMap::new());
     let _ = part.walk(&mut count);
-    count.1
+    count.0
 }
 
 /// For each query of a WITH, whether it is bound once for all places that read it.
 fn is_shared(with: &With, query: &Query) -> Vec<bool> {
     let ctes = &with.cte_tables;
     let mut shared = vec![false; ctes.len()];
-    // From the last to the first: what a query that is bound several times reads is bound as often.
-    let mut copies = vec![1u64; ctes.len()];
+    // How often each name is read by what follows, if what is bound several times reads as often.
+    let mut read = reads(&*query.body);
+    add(&mut read, reads(&query.order_by), 1);
     for at in (0..ctes.len()).rev() {
+        let own = reads(&*ctes[at].query);
         let name = ctes[at].alias.name.value.to_ascii_lowercase();
-        let later =
-            (at + 1..ctes.len()).map(|other| reads(&*ctes[other].query, &name).saturating_mul(copies[other]));
-        let read =
-            later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
-        let once = (with.recursive && reads_itself(&ctes[at])) || may_differ(&ctes[at].query);
+        let times = read.get(&name).copied().unwrap_or(0);
+        let once = (with.recursive && own.contains_key(&name)) || may_differ(&ctes[at].query);
         let once = match materialized(&ctes[at]) {
             Some(CteAsMaterialized::Materialized) => true,
             Some(CteAsMaterialized::NotMaterialized) => once,
             None => once || combines_rows(&ctes[at].query),
         };
-        shared[at] = read > MOST_COPIES || (read > 1 && once);
-        copies[at] = if shared[at] { 1 } else { read };
+        shared[at] = times > MOST_COPIES || (times > 1 && once);
+        add(&mut read, own, if shared[at] { 1 } else { times });
     }
     shared
+}
+
+/// Adds counts, each so many times.
+fn add(counts: &mut HashMap<String, u64>, more: HashMap<String, u64>, times: u64) {
+    for (name, count) in more {
+        let sum = counts.entry(name).or_default();
+        *sum = sum.saturating_add(count.saturating_mul(times));
+    }
 }
 
 /// True if a query may return other rows the second time.

@@ -16,11 +16,12 @@
 //! searches ([`crate::bounds`]).
 
 use crate::bounds::Bounds;
-use crate::estimate::estimate_rows;
+use crate::estimate::{Estimate, each_estimate, estimate_rows};
 use crate::plan::display::{Names, Notes, SearchText};
 use crate::plan::{Columns, Node, Plan};
 use crate::reach;
 use crate::relation::Relation;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -72,14 +73,14 @@ pub struct PlanNode {
 impl Plan {
     /// The operators, for programs that read plans.
     pub fn nodes(&self) -> PlanNode {
-        fn of(node: &Node, plan: &Plan, names: &Names<'_>) -> PlanNode {
+        fn of(node: &Node, plan: &Plan, names: &Names<'_>, expected: &ExpectedRows<'_>) -> PlanNode {
             PlanNode {
                 title: names.title(node, &notes(node, &plan.columns)),
-                expected: estimate_rows(node, &plan.columns),
-                children: node.children().into_iter().map(|child| of(child, plan, names)).collect(),
+                expected: expected.of(node),
+                children: node.children().into_iter().map(|child| of(child, plan, names, expected)).collect(),
             }
         }
-        of(&self.root, self, &Names::of_plan(self))
+        of(&self.root, self, &Names::of_plan(self), &ExpectedRows::below(&self.root, &self.columns))
     }
 }
 
@@ -99,7 +100,8 @@ impl fmt::Display for PlanTree<'_> {
             })
             .collect();
         writeln!(f, "Output {}", outputs.join(", "))?;
-        write_tree(f, &plan.root, &plan.columns, &names, 1)
+        let expected = ExpectedRows::below(&plan.root, &plan.columns);
+        write_tree(f, &plan.root, &expected, &names, 1)
     }
 }
 
@@ -122,14 +124,38 @@ fn add_new(relation: Arc<dyn Relation>, all: &mut Vec<Arc<dyn Relation>>) {
 fn write_tree(
     f: &mut fmt::Formatter<'_>,
     node: &Node,
-    columns: &Columns,
+    expected: &ExpectedRows<'_>,
     names: &Names<'_>,
     depth: usize,
 ) -> fmt::Result {
-    let rows = estimate_rows(node, columns).round();
-    let title = names.title(node, &notes(node, columns));
+    let rows = expected.of(node).round();
+    let title = names.title(node, &notes(node, expected.columns));
     writeln!(f, "{:indent$}{title}  ~{rows} rows", "", indent = depth * 2)?;
-    node.children().into_iter().try_for_each(|child| write_tree(f, child, columns, names, depth + 1))
+    node.children().into_iter().try_for_each(|child| write_tree(f, child, expected, names, depth + 1))
+}
+
+/// The rows that are expected of each node of a plan: estimated in one walk over all of it.
+struct ExpectedRows<'a> {
+    columns: &'a Columns,
+    rows: HashMap<*const Node, f64>,
+}
+
+impl<'a> ExpectedRows<'a> {
+    /// Of `root` and the nodes below.
+    fn below(root: &Node, columns: &'a Columns) -> ExpectedRows<'a> {
+        let mut rows = HashMap::new();
+        let mut see = |node: &Node, estimate: &Estimate| {
+            rows.insert(std::ptr::from_ref(node), estimate.rows);
+        };
+        each_estimate(root, columns, &mut see);
+        ExpectedRows { columns, rows }
+    }
+
+    /// Of `node`. The estimate of the whole plan does without that of a few: they are estimated alone.
+    fn of(&self, node: &Node) -> f64 {
+        let known = self.rows.get(&std::ptr::from_ref(node));
+        known.copied().unwrap_or_else(|| estimate_rows(node, self.columns))
+    }
 }
 
 /// What is known of how `node` is going to be run.

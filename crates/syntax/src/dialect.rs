@@ -5,7 +5,7 @@ use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::any::TypeId;
 
 /// See the module.
@@ -124,8 +124,49 @@ impl Dialect for EntasisDialect {
         true
     }
     /// Ends the parsing of a statement that has been cancelled, before its next value; whoever called the
-    /// parser looks again, and says so.
-    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
-        statement::check().err().map(|error| Err(ParserError::ParserError(error.message().to_owned())))
+    /// parser looks again, and says so. Values that are a single token are taken here ([`single_token`]).
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        match statement::check() {
+            Ok(()) => single_token(parser),
+            Err(error) => Some(Err(ParserError::ParserError(error.message().to_owned()))),
+        }
+    }
+}
+
+/// A literal or the first name of a column, if the next token cannot be more. The parser would find the same,
+/// but only after it has tried to read a type (`DATE '…'`), and has written an error about it into a text that
+/// nobody reads: half of the time of parsing a list of constants.
+fn single_token(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    match &parser.peek_token_ref().token {
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) => {
+            Some(parser.parse_value().map(Expr::Value))
+        }
+        Token::Word(word) if word.keyword == Keyword::NoKeyword && !begins_more(parser) => {
+            let TokenWithSpan { token: Token::Word(word), span } = parser.next_token() else { return None };
+            Some(Ok(Expr::Identifier(word.into_ident(span))))
+        }
+        _ => None,
+    }
+}
+
+/// True if the next word may be the name of a function or a type, by what follows it.
+fn begins_more(parser: &Parser) -> bool {
+    let is_bracket = |token: &Token| {
+        matches!(
+            token,
+            Token::LParen
+                | Token::LBracket
+                | Token::SingleQuotedString(_)
+                | Token::DoubleQuotedString(_)
+                | Token::HexStringLiteral(_)
+        )
+    };
+    match &parser.peek_nth_token_ref(1).token {
+        // `schema.type[] '…'` is a type; what follows any other name of several words says so, too.
+        Token::Period => {
+            let after = &parser.peek_nth_token_ref(3).token;
+            is_bracket(after) || *after == Token::Period
+        }
+        token => is_bracket(token),
     }
 }

@@ -14,25 +14,19 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 /// # Errors
 /// Input, for digits that the base does not have, and for words directly after a number.
 pub fn settle(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
+    let may_differ = |pair: &[TokenWithSpan]| is_number(&pair[0]) && follows(&pair[0], &pair[1]);
+    if !tokens.windows(2).any(may_differ) && !tokens.iter().any(is_in_base_16) {
+        return Ok(tokens);
+    }
     let mut settled: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
-        let follows = |next: &TokenWithSpan| {
-            matches!(&next.token, Token::Word(Word { quote_style: None, .. }))
-                && next.span.start == token.span.end
-        };
-        // 0xFF and X'FF' differ only in their length.
-        let is_number = match &token.token {
-            Token::HexStringLiteral(digits) => length(token.span) == Some(digits.chars().count() as u64 + 2),
-            Token::Number(..) => true,
-            _ => false,
-        };
-        if !is_number {
+        if !is_number(&token) {
             settled.push(token);
             continue;
         }
         let mut span = token.span;
-        let tail = tokens.next_if(follows).map(|next| {
+        let tail = tokens.next_if(|next| follows(&token, next)).map(|next| {
             span.end = next.span.end;
             match next.token {
                 Token::Word(word) => word.value,
@@ -62,6 +56,21 @@ pub fn settle(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
         settled.push(TokenWithSpan { token: Token::Number(number, false), span });
     }
     Ok(settled)
+}
+
+fn is_number(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Number(..)) || is_in_base_16(token)
+}
+
+/// True for `0xFF`, which differs from `X'FF'` in its length only.
+fn is_in_base_16(token: &TokenWithSpan) -> bool {
+    let Token::HexStringLiteral(digits) = &token.token else { return false };
+    length(token.span) == Some(digits.chars().count() as u64 + 2)
+}
+
+/// True if `next` is a word directly after a token.
+fn follows(token: &TokenWithSpan, next: &TokenWithSpan) -> bool {
+    matches!(&next.token, Token::Word(Word { quote_style: None, .. })) && next.span.start == token.span.end
 }
 
 /// Length in characters of a token on a single line.

@@ -46,38 +46,53 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
             return Err(told.with_sqlstate(sqlstate::SYNTAX));
         }
     };
-    let tokens = asof::settle(integers::settle(tokens)?)?;
-    let lines = Lines::of(sql);
-    let mut statements = Vec::new();
-    let mut places = Places::default();
-    let mut current: Vec<TokenWithSpan> = Vec::new();
-    let mut finish = |tokens: &mut Vec<TokenWithSpan>| -> Result<()> {
-        let tokens = std::mem::take(tokens);
-        if !tokens.is_empty() {
-            statements.push(parse_statement(sql, &lines, tokens, &mut places)?);
-        }
-        Ok(())
-    };
-    for token in tokens {
-        if let Token::Word(word) = &token.token
-            && word.value.contains('\0')
-        {
-            return Err(Error::input("a name cannot contain the character NUL")
-                .with_position(position(token.span.start))
-                .with_sqlstate(sqlstate::SYNTAX));
-        }
-        match token.token {
-            Token::SemiColon => finish(&mut current)?,
-            Token::EOF => {}
+    let mut tokens = asof::settle(integers::settle(tokens)?)?;
+    for token in &mut tokens {
+        match &mut token.token {
+            Token::Word(word) if word.value.contains('\0') => {
+                return Err(Error::input("a name cannot contain the character NUL")
+                    .with_position(position(token.span.start))
+                    .with_sqlstate(sqlstate::SYNTAX));
+            }
             // E'…': the tokenizer has replaced the escapes already.
             Token::EscapedStringLiteral(text) => {
-                current.push(TokenWithSpan { token: Token::SingleQuotedString(text), span: token.span });
+                token.token = Token::SingleQuotedString(std::mem::take(text));
             }
-            _ => current.push(token),
+            _ => {}
         }
     }
-    finish(&mut current)?;
+    let lines = Lines::of(sql);
+    let mut places = Places::default();
+    let mut statements = Vec::new();
+    for tokens in at_semicolons(tokens) {
+        statements.push(parse_statement(sql, &lines, tokens, &mut places)?);
+    }
     Ok(statements)
+}
+
+/// The tokens of each statement that has any.
+fn at_semicolons(mut tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
+    tokens.pop_if(|last| last.token == Token::EOF);
+    let lengths: Vec<usize> =
+        tokens.split(|token| token.token == Token::SemiColon).map(<[TokenWithSpan]>::len).collect();
+    let mut statements = match lengths[..] {
+        // A single statement stays where it is.
+        [length] | [length, 0] => {
+            tokens.truncate(length);
+            vec![tokens]
+        }
+        _ => {
+            let mut rest = tokens.into_iter();
+            let next = |length: usize| {
+                let own = rest.by_ref().take(length).collect();
+                rest.next();
+                own
+            };
+            lengths.into_iter().map(next).collect()
+        }
+    };
+    statements.retain(|tokens| !tokens.is_empty());
+    statements
 }
 
 /// About how many bytes the tokens of a text take, while it is taken apart: each blank is one.

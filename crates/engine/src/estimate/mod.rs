@@ -21,6 +21,6 @@ mod values;
 pub(crate) mod width;
 
 pub use rows::estimate_rows;
-pub(crate) use rows::{estimate, estimate_join, key_selectivity};
+pub(crate) use rows::{each_estimate, estimate, estimate_join, key_selectivity};
 pub(crate) use tester::share_in_zones;
 pub(crate) use values::{ColumnEstimate, Estimate, combinations};

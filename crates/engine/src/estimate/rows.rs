@@ -47,38 +47,54 @@ const ELEMENTS: f64 = 4.0;
 
 /// What is believed of the result of `node`.
 pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
+    each_estimate(node, columns, &mut |_, _| ())
+}
+
+/// The same; `see` gets every node below whose estimate it needs, and `node`, with its own.
+pub(crate) fn each_estimate(
+    node: &Node,
+    columns: &Columns,
+    see: &mut dyn FnMut(&Node, &Estimate),
+) -> Estimate {
+    let found = estimate_over(node, columns, &mut |input| each_estimate(input, columns, see));
+    see(node, &found);
+    found
+}
+
+/// The estimate of a node from those of its inputs.
+fn estimate_over(node: &Node, columns: &Columns, of: &mut dyn FnMut(&Node) -> Estimate) -> Estimate {
     match node {
         // Only in a plan that is not decorrelated yet.
-        Node::Dependent(dependent) => estimate(&dependent.left, columns),
-        Node::Recursion(recursion) => estimate(&recursion.start.node, columns),
+        Node::Dependent(dependent) => of(&dependent.left),
+        Node::Recursion(recursion) => of(&recursion.start.node),
         Node::Scan(scan) => estimate_scan(scan, columns),
         Node::Values(values) => estimate_values(values),
         Node::Filter(filter) => {
-            let mut input = estimate(&filter.input, columns);
+            let mut input = of(&filter.input);
             selectivity::apply(&filter.predicates, &mut input);
             input
         }
         Node::Project(project) => {
-            let mut input = estimate(&project.input, columns);
+            let mut input = of(&project.input);
             let new: Vec<_> = project.exprs.iter().map(|(id, expr)| (*id, input.expression(expr))).collect();
             input.columns.extend(new);
             input
         }
         Node::Unnest(unnest) => {
-            let mut input = estimate(&unnest.input, columns);
+            let mut input = of(&unnest.input);
             input.rows *= ELEMENTS;
             let elements = ColumnEstimate::of_distinct(input.rows);
             input.columns.extend(unnest.lists.iter().map(|(id, _)| (*id, elements)));
             input
         }
         Node::Join(join) => {
-            let left = estimate(&join.left, columns);
-            let right = estimate(&join.right, columns);
+            let left = of(&join.left);
+            let right = of(&join.right);
             estimate_join(join.kind, &join.on, &join.residual, left, right)
         }
-        Node::Aggregate(aggregate) => estimate_aggregate(aggregate, estimate(&aggregate.input, columns)),
+        Node::Aggregate(aggregate) => estimate_aggregate(aggregate, of(&aggregate.input)),
         Node::Distinct(distinct) => {
-            let input = estimate(&distinct.input, columns);
+            let input = of(&distinct.input);
             let keys: Vec<Expr> = distinct.keys.iter().map(|id| columns.expr(*id)).collect();
             let rows = input.groups(keys.iter());
             let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
@@ -90,7 +106,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             }
         }
         Node::Window(window) => {
-            let mut input = estimate(&window.input, columns);
+            let mut input = of(&window.input);
             let partitions = input.groups(window.partition.iter());
             let new = window.calls.iter().map(|(id, call)| {
                 use WindowFunction as F;
@@ -113,7 +129,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             input
         }
         Node::Sort(sort) => {
-            let mut input = estimate(&sort.input, columns);
+            let mut input = of(&sort.input);
             if let Some(limit) = sort.limit
                 && (limit as f64) < input.rows
             {
@@ -122,7 +138,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             input
         }
         Node::Limit(limit) => {
-            let mut input = estimate(&limit.input, columns);
+            let mut input = of(&limit.input);
             let rest = (input.rows - limit.offset as f64).max(0.0);
             let rows = limit.count.map_or(rest, |count| rest.min(count as f64));
             if rows < input.rows {
@@ -130,7 +146,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             }
             input
         }
-        Node::SetOperation(set) => estimate_set_operation(set, columns),
+        Node::SetOperation(set) => estimate_set_operation(set, columns, of),
     }
 }
 
@@ -427,8 +443,12 @@ fn estimate_call(call: &AggregateCall, input: &Estimate, rows: f64, group_size: 
     column
 }
 
-fn estimate_set_operation(set: &SetOperation, columns: &Columns) -> Estimate {
-    let inputs: Vec<Estimate> = set.inputs.iter().map(|(node, _)| estimate(node, columns)).collect();
+fn estimate_set_operation(
+    set: &SetOperation,
+    columns: &Columns,
+    of: &mut dyn FnMut(&Node) -> Estimate,
+) -> Estimate {
+    let inputs: Vec<Estimate> = set.inputs.iter().map(|(node, _)| of(node)).collect();
     let total: f64 = inputs.iter().map(|input| input.rows).sum();
     let rows = match set.kind {
         SetKind::Union => total,

@@ -53,6 +53,22 @@ impl ColumnEstimate {
         column.nulls = if value.is_null() { 1.0 } else { 0.0 };
         column
     }
+
+    fn spread(&self) -> Spread {
+        Spread { range: self.range, span: self.span, bell: self.bell }
+    }
+
+    fn with(self, Spread { range, span, bell }: Spread) -> ColumnEstimate {
+        ColumnEstimate { range, span, bell, ..self }
+    }
+}
+
+/// Where values lie: these parts of a [`ColumnEstimate`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Spread {
+    range: Option<(f64, f64)>,
+    span: Option<(f64, f64)>,
+    bell: Option<(f64, f64)>,
 }
 
 /// Where a value stands on the number line. Text is placed by its first bytes, so that ranges of text work
@@ -127,46 +143,8 @@ impl Estimate {
         match expr {
             Expr::Column { id, .. } => self.column(*id),
             Expr::Literal { value, .. } => ColumnEstimate::constant(value),
-            Expr::Cast { input, ty, .. } => {
-                let mut column = self.expression(input);
-                column.range = column.range.and_then(|r| cast_range(r, input.ty(), *ty));
-                column.span = column.span.and_then(|r| cast_range(r, input.ty(), *ty));
-                column.bell = column.bell.and_then(|r| cast_range(r, input.ty(), *ty));
-                column
-            }
-            Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, ty } => {
-                let (a, b) = (self.expression(left), self.expression(right));
-                let mut column = self.combination(expr);
-                if left.ty() == *ty && right.ty() == *ty {
-                    let combined = |((al, ah), (bl, bh)): ((f64, f64), (f64, f64))| match op {
-                        ArithmeticOp::Add => (al + bl, ah + bh),
-                        _ => (al - bh, ah - bl),
-                    };
-                    column.range = a.range.zip(b.range).map(combined);
-                    column.span = a.span.zip(b.span).map(combined);
-                }
-                column
-            }
-            Expr::Arithmetic { op: ArithmeticOp::Multiply, left, right, ty } if ty.is_numeric() => {
-                let (a, b) = (self.expression(left), self.expression(right));
-                let mut column = self.combination(expr);
-                column.range = a.range.zip(b.range).map(|((al, ah), (bl, bh))| {
-                    let corners = [al * bl, al * bh, ah * bl, ah * bh];
-                    (
-                        corners.iter().copied().fold(f64::MAX, f64::min),
-                        corners.iter().copied().fold(f64::MIN, f64::max),
-                    )
-                });
-                // A constant factor stretches a bell too.
-                for (bell, factor) in [(a.bell, b), (b.bell, a)] {
-                    if let (Some((mean, deviation)), Some((low, high))) = (bell, factor.range)
-                        && low == high
-                    {
-                        column.bell = Some((mean * low, deviation * low.abs()));
-                    }
-                }
-                column
-            }
+            Expr::Cast { input, .. } => self.expression(input).with(self.spread(expr)),
+            Expr::Arithmetic { .. } => self.combination(expr).with(self.spread(expr)),
             Expr::Function { function: Function::Extract(part), args, .. } => {
                 let input = self.expression(&args[0]);
                 let days = match args[0].ty() {
@@ -199,6 +177,51 @@ impl Estimate {
             }
             _ if expr.ty() == DataType::Boolean => ColumnEstimate::of_distinct(2.0),
             _ => self.combination(expr),
+        }
+    }
+
+    /// Where the values of an expression lie, as far as that is known. Only this descends into sums and
+    /// products: their columns are collected once, however many terms they have.
+    fn spread(&self, expr: &Expr) -> Spread {
+        match expr {
+            Expr::Column { id, .. } => self.column(*id).spread(),
+            Expr::Literal { value, .. } => ColumnEstimate::constant(value).spread(),
+            Expr::Cast { input, ty, .. } => {
+                let Spread { range, span, bell } = self.spread(input);
+                let cast = |range: Option<(f64, f64)>| range.and_then(|r| cast_range(r, input.ty(), *ty));
+                Spread { range: cast(range), span: cast(span), bell: cast(bell) }
+            }
+            Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, ty }
+                if left.ty() == *ty && right.ty() == *ty =>
+            {
+                let (a, b) = (self.spread(left), self.spread(right));
+                let combined = |((al, ah), (bl, bh)): ((f64, f64), (f64, f64))| match op {
+                    ArithmeticOp::Add => (al + bl, ah + bh),
+                    _ => (al - bh, ah - bl),
+                };
+                let range = a.range.zip(b.range).map(combined);
+                Spread { range, span: a.span.zip(b.span).map(combined), bell: None }
+            }
+            Expr::Arithmetic { op: ArithmeticOp::Multiply, left, right, ty } if ty.is_numeric() => {
+                let (a, b) = (self.spread(left), self.spread(right));
+                let range = a.range.zip(b.range).map(|((al, ah), (bl, bh))| {
+                    let corners = [al * bl, al * bh, ah * bl, ah * bh];
+                    (
+                        corners.iter().copied().fold(f64::MAX, f64::min),
+                        corners.iter().copied().fold(f64::MIN, f64::max),
+                    )
+                });
+                // A constant factor stretches a bell too.
+                let stretched = |bell: Option<(f64, f64)>, factor: Option<(f64, f64)>| match (bell, factor) {
+                    (Some((mean, deviation)), Some((low, high))) if low == high => {
+                        Some((mean * low, deviation * low.abs()))
+                    }
+                    _ => None,
+                };
+                let bell = stretched(b.bell, a.range).or(stretched(a.bell, b.range));
+                Spread { range, span: None, bell }
+            }
+            _ => Spread::default(),
         }
     }
 

@@ -34,17 +34,19 @@ fn reduce(node: &mut Node) {
     let mut candidates: Vec<usize> = (0..aggregate.groups.len()).rev().collect();
     candidates.sort_by_key(|i| !aggregate.groups[*i].1.ty().is_string());
     let mut gone = vec![false; aggregate.groups.len()];
+    let all = closure(aggregate.groups.iter().filter_map(|(_, group)| column(group)).collect(), &facts);
     for candidate in candidates {
         let (_, expr) = &aggregate.groups[candidate];
+        if !reads(expr).is_subset(&all) {
+            continue;
+        }
         let others = aggregate.groups.iter().zip(&gone).enumerate();
         let mut known = ColumnSet::default();
         let mut left = 0;
         for (index, ((_, other), gone)) in others {
             if index != candidate && !gone {
                 left += 1;
-                if let Expr::Column { id, .. } = other {
-                    known.insert(*id);
-                }
+                column(other).into_iter().for_each(|id| known.insert(id));
             }
         }
         gone[candidate] = left > 0 && follows(expr) && reads(expr).is_subset(&closure(known, &facts));
@@ -76,6 +78,14 @@ fn reduce(node: &mut Node) {
     }
     if !computed.is_empty() {
         *node = Node::Project(Project { input: Box::new(take(node)), exprs: computed });
+    }
+}
+
+/// The column that an expression is.
+fn column(expr: &Expr) -> Option<ColumnId> {
+    match expr {
+        Expr::Column { id, .. } => Some(*id),
+        _ => None,
     }
 }
 

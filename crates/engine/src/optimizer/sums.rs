@@ -30,6 +30,8 @@ use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Pl
 use entasis_vector::expr::{ArithmeticOp, Expr, Program};
 use entasis_vector::types::pow10;
 use entasis_vector::{ColumnId, DataType, Result, Value};
+use std::collections::{HashMap, HashSet};
+use std::mem::Discriminant;
 
 /// Groups must have so many rows, as far as anybody knows.
 const FEWEST_ROWS: f64 = 16.0;
@@ -69,7 +71,7 @@ fn split(node: &mut Node, columns: &mut Columns) {
     if !is_cheaper(aggregate, &forms, &atoms, groups) {
         return;
     }
-    let mut parts = Parts { calls: Vec::new(), atoms: &atoms, columns };
+    let mut parts = Parts { calls: Vec::new(), places: HashMap::new(), atoms: &atoms, columns };
     let mut totals = Vec::new();
     let mut kept = Vec::new();
     for ((id, mut call), form) in std::mem::take(&mut aggregate.aggregates).into_iter().zip(forms) {
@@ -104,20 +106,17 @@ fn is_cheaper(aggregate: &Aggregate, forms: &[Option<LinearForm>], atoms: &Atoms
     let scattered = if groups > FEW_GROUPS { SCATTERED } else { 0 };
     let cost = |is_apart: bool| -> Option<usize> {
         // What is read, each once; a filter makes it another sum.
-        let mut read: Vec<(Expr, Option<&Expr>)> = Vec::new();
+        let mut seen: HashSet<(Expr, Option<&Expr>)> = HashSet::new();
+        let mut read: Vec<Expr> = Vec::new();
         for ((_, call), form) in aggregate.aggregates.iter().zip(forms) {
             let args: Vec<Expr> = match form.as_ref().filter(|_| is_apart) {
                 Some(form) => form.products().map(|(product, _)| atoms.product(product).0).collect(),
                 None => call.args.iter().take(1).cloned().collect(),
             };
-            for sum in args.into_iter().map(|arg| (arg, call.filter.as_ref())) {
-                if !read.contains(&sum) {
-                    read.push(sum);
-                }
-            }
+            let is_new = |arg: &Expr| seen.insert((arg.clone(), call.filter.as_ref()));
+            read.extend(args.into_iter().filter(is_new));
         }
-        let exprs: Vec<Expr> = read.into_iter().map(|(expr, _)| expr).collect();
-        let program = Program::compile_narrow(&exprs, atoms.known, &|_| true).ok()?;
+        let program = Program::compile_narrow(&read, atoms.known, &|_| true).ok()?;
         let sums: usize = program.outputs().iter().map(|output| output.physical.width() + scattered).sum();
         Some(program.written_bytes() + sums)
     };
@@ -127,6 +126,8 @@ fn is_cheaper(aggregate: &Aggregate, forms: &[Option<LinearForm>], atoms: &Atoms
 /// The sums and counts that take the place of others, each once.
 struct Parts<'a> {
     calls: Vec<(ColumnId, AggregateCall)>,
+    /// The column of each of them, by what tells one from another.
+    places: HashMap<(Discriminant<AggregateFunction>, Vec<Expr>, Option<Expr>), ColumnId>,
     atoms: &'a Atoms<'a>,
     columns: &'a mut Columns,
 }
@@ -173,14 +174,12 @@ impl Parts<'_> {
         ty: DataType,
         like: &AggregateCall,
     ) -> Expr {
-        let is_same = |(_, other): &&(ColumnId, AggregateCall)| {
-            std::mem::discriminant(&other.function) == std::mem::discriminant(&function)
-                && (&other.args, &other.filter) == (&args, &like.filter)
-        };
-        if let Some((id, _)) = self.calls.iter().find(is_same) {
+        let place = (std::mem::discriminant(&function), args.clone(), like.filter.clone());
+        if let Some(id) = self.places.get(&place) {
             return Expr::column(*id, ty);
         }
         let id = self.columns.add(name, ty, true);
+        self.places.insert(place, id);
         let call = AggregateCall {
             function,
             args,

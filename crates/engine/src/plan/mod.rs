@@ -440,58 +440,58 @@ pub enum SetKind {
 impl Node {
     /// The columns that come out, in order.
     pub fn columns(&self) -> Vec<ColumnId> {
+        let mut columns = Vec::new();
+        self.each_column(&mut |id| columns.push(id));
+        columns
+    }
+
+    /// Passes each of them to `see`.
+    pub(crate) fn each_column(&self, see: &mut dyn FnMut(ColumnId)) {
         match self {
-            Node::Scan(scan) => scan.columns.iter().map(|(id, _)| *id).collect(),
-            Node::Values(values) => values.columns.clone(),
-            Node::Filter(filter) => filter.input.columns(),
+            Node::Scan(scan) => scan.columns.iter().for_each(|(id, _)| see(*id)),
+            Node::Values(values) => values.columns.iter().for_each(|id| see(*id)),
+            Node::Filter(filter) => filter.input.each_column(see),
             Node::Project(project) => {
-                let mut columns = project.input.columns();
-                columns.extend(project.exprs.iter().map(|(id, _)| *id));
-                columns
+                project.input.each_column(see);
+                project.exprs.iter().for_each(|(id, _)| see(*id));
             }
             Node::Unnest(unnest) => {
-                let mut columns = unnest.input.columns();
-                columns.extend(unnest.lists.iter().map(|(id, _)| *id));
-                columns
+                unnest.input.each_column(see);
+                unnest.lists.iter().for_each(|(id, _)| see(*id));
             }
             Node::Join(join) => {
-                let mut columns = join.left.columns();
+                join.left.each_column(see);
                 match join.kind {
                     JoinKind::Inner
                     | JoinKind::Left
                     | JoinKind::Right
                     | JoinKind::Full
                     | JoinKind::Single
-                    | JoinKind::AsOf { .. } => {
-                        columns.extend(join.right.columns());
-                    }
-                    JoinKind::Mark { mark, .. } => columns.push(mark),
+                    | JoinKind::AsOf { .. } => join.right.each_column(see),
+                    JoinKind::Mark { mark, .. } => see(mark),
                     JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {}
                 }
-                columns
             }
             Node::Dependent(join) => {
-                let mut columns = join.left.columns();
+                join.left.each_column(see);
                 match join.kind {
-                    JoinKind::Mark { mark, .. } => columns.push(mark),
-                    _ => columns.extend(&join.outputs),
+                    JoinKind::Mark { mark, .. } => see(mark),
+                    _ => join.outputs.iter().for_each(|id| see(*id)),
                 }
-                columns
             }
             Node::Aggregate(aggregate) => {
-                let groups = aggregate.groups.iter().map(|(id, _)| *id);
-                groups.chain(aggregate.aggregates.iter().map(|(id, _)| *id)).collect()
+                aggregate.groups.iter().for_each(|(id, _)| see(*id));
+                aggregate.aggregates.iter().for_each(|(id, _)| see(*id));
             }
-            Node::Distinct(distinct) => distinct.keys.clone(),
+            Node::Distinct(distinct) => distinct.keys.iter().for_each(|id| see(*id)),
             Node::Window(window) => {
-                let mut columns = window.input.columns();
-                columns.extend(window.calls.iter().map(|(id, _)| *id));
-                columns
+                window.input.each_column(see);
+                window.calls.iter().for_each(|(id, _)| see(*id));
             }
-            Node::Sort(sort) => sort.input.columns(),
-            Node::Limit(limit) => limit.input.columns(),
-            Node::SetOperation(set) => set.columns.clone(),
-            Node::Recursion(recursion) => recursion.columns.clone(),
+            Node::Sort(sort) => sort.input.each_column(see),
+            Node::Limit(limit) => limit.input.each_column(see),
+            Node::SetOperation(set) => set.columns.iter().for_each(|id| see(*id)),
+            Node::Recursion(recursion) => recursion.columns.iter().for_each(|id| see(*id)),
         }
     }
 

@@ -68,7 +68,9 @@ impl FromIterator<ColumnId> for ColumnSet {
 
 /// The columns that come out of `node`.
 pub(crate) fn columns_of(node: &Node) -> ColumnSet {
-    node.columns().into_iter().collect()
+    let mut columns = ColumnSet::default();
+    node.each_column(&mut |id| columns.insert(id));
+    columns
 }
 
 /// The columns that `expr` reads.

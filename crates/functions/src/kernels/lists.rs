@@ -11,7 +11,7 @@ use entasis_vector::statement::{self, Growth};
 use entasis_vector::types::StructField;
 use entasis_vector::value::nested::{self, Reader};
 use entasis_vector::{DataType, Error, Result, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Deref;
 
 const TEXT: DataType = DataType::Varchar;
@@ -634,9 +634,10 @@ fn structure(types: &[DataType], constants: &[Option<Value>]) -> Result<Signatur
         return Err(no_such_call());
     }
     let mut fields: Vec<(&str, DataType)> = Vec::with_capacity(types.len() / 2);
+    let mut names = HashSet::new();
     for (name, ty) in constants.chunks(2).zip(types.chunks(2)) {
         let Some(Value::Text(name)) = &name[0] else { return Err(no_such_call()) };
-        if fields.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+        if !names.insert(name.to_ascii_lowercase()) {
             let error = Error::input(format!("a struct has two fields called {name}"));
             return Err(error.with_hint("give them different names; upper and lower case are the same"));
         }

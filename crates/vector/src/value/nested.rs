@@ -446,6 +446,11 @@ pub fn check(bytes: &[u8], ty: DataType) -> Result<()> {
         if !seen.insert(own) {
             let mut shown = String::new();
             let _ = write_part(&mut shown, Some(own), key);
+            // Long keys are cut in messages.
+            if let Some(end) = shown.char_indices().nth(60).map(|(end, _)| end) {
+                shown.truncate(end);
+                shown.push('…');
+            }
             return Err(Error::input(format!("a MAP has the key {shown} twice")));
         }
         // A node of the tree is filled to two thirds.
@@ -691,6 +696,9 @@ mod tests {
             checked(&[Some("a b"), Some("a"), Some("a b")]),
             Err("a MAP has the key a b twice".into())
         );
+        let long = "é".repeat(1000);
+        let cut = format!("a MAP has the key {}… twice", "é".repeat(60));
+        assert_eq!(checked(&[Some(long.as_str()), Some(long.as_str())]), Err(cut));
         assert_eq!(checked(&[Some("a"), None]), Err("the keys of a MAP are not NULL".into()));
     }
 
