@@ -5,6 +5,7 @@
 | file | contents |
 |---|---|
 | `types` | a table of all types: NULL, least and greatest values, special values; an empty table |
+| `more_types` | nested types, ENUM, JSON, TIMESTAMP_NS, TIMETZ; a named type, DEFAULTs and a view of them |
 | `encodings` | a column for each encoding; dictionaries, symbols; a table by key that was written to after it was loaded |
 | `objects` | schemas, keys, an index, foreign keys, checks, defaults, identity, sequences, views |
 | `layouts` | a table of each layout, with ghosts, partitions and promised latencies, and an ALTER of them |
@@ -57,28 +58,59 @@ TYPES = {
 }
 
 
+#: Types that came later, and nested ones; some are objects of the catalog.
+MORE_TYPES = {
+    "TIMESTAMP_NS": ["'1677-09-21 00:12:44'", "'2026-11-30 10:11:12.131415161'"],
+    "TIMETZ": ["'00:00:00+15:59:59'", "'23:59:59.999999-15:59:59'", "'10:11:12+02'"],
+    "JSON": ["'{}'", """'{"a": [1, null, "\\u00e4"]}'""", "'null'"],
+    "ENUM('low', 'middle', 'high')": ["'low'", "'high'"],
+    "weight": ["'light'", "'heavy'"],
+    "INTEGER[]": ["[]", "[1, NULL, -3]"],
+    "VARCHAR[][]": ["[['a', 'a text of more than twelve bytes'], [], NULL]"],
+    "DOUBLE[3]": ["[0.5, 'NaN', NULL]"],
+    "STRUCT(a INTEGER, \"two words\" VARCHAR[])": ["{a: 1, 'two words': ['x, }', NULL]}", "{a: NULL, 'two words': []}"],
+    "MAP(VARCHAR, DECIMAL(4, 2))": ["MAP {}", "MAP {'k': 1.25, 'a longer key, of many bytes': NULL}"],
+    "MAP(DATE, STRUCT(m MAP(INTEGER, TIMETZ)))": ["MAP {DATE '2026-11-30': {m: MAP {1: '01:02:03+04'}}}"],
+}
+
+
 def types():
     """Statements, and queries whose results are kept."""
-    names = [f"c{number}" for number in range(len(TYPES))]
-    columns = ", ".join(f"{name} {ty}" for name, ty in zip(names, TYPES))
-    rows = []
-    for number in range(max(map(len, TYPES.values())) + 1):
-        values = [values[number] if number < len(values) else "NULL" for values in TYPES.values()]
-        rows.append(f"({number}, " + ", ".join(f"CAST({v} AS {ty})" for v, ty in zip(values, TYPES)) + ")")
+    return of_types(TYPES, "all_types")
+
+
+def more_types():
+    statements, questions = of_types(MORE_TYPES, "more_types")
     statements = [
-        f"CREATE TABLE all_types (id INTEGER, {columns})",
-        f"INSERT INTO all_types VALUES {', '.join(rows)}",
+        "CREATE TYPE weight AS ENUM ('light', 'heavy')",
+        *statements,
+        "CREATE TABLE defaults (id INTEGER, w weight DEFAULT 'heavy', m MAP(VARCHAR, INTEGER) DEFAULT MAP {'a': 1})",
+        "INSERT INTO defaults (id) VALUES (1)",
+        "CREATE VIEW viewed AS SELECT id, c5[2] AS second, c8.a AS a, c9['k'] AS k FROM more_types",
+    ]
+    questions += ["SELECT id, w::VARCHAR, m::VARCHAR FROM defaults", "SELECT * FROM viewed WHERE id < 2 ORDER BY id"]
+    return statements, questions
+
+
+def of_types(types, table):
+    names = [f"c{number}" for number in range(len(types))]
+    columns = ", ".join(f"{name} {ty}" for name, ty in zip(names, types))
+    rows = []
+    for number in range(max(map(len, types.values())) + 1):
+        values = [values[number] if number < len(values) else "NULL" for values in types.values()]
+        rows.append(f"({number}, " + ", ".join(f"CAST({v} AS {ty})" for v, ty in zip(values, types)) + ")")
+    statements = [
+        f"CREATE TABLE {table} (id INTEGER, {columns})",
+        f"INSERT INTO {table} VALUES {', '.join(rows)}",
         f"CREATE TABLE nothing (id INTEGER, {columns})",
     ]
-    # Python's timedelta has no months.
-    value = lambda name, ty: f"CAST({name} AS VARCHAR)" if ty == "INTERVAL" else name
-    shown = [
-        f"SELECT id, {value(name, ty)} FROM all_types WHERE {name} IS NOT NULL ORDER BY id" for name, ty in zip(names, TYPES)
-    ]
+    # Python's timedelta has no months; the later types are kept as texts, which says more.
+    value = lambda name, ty: f"CAST({name} AS VARCHAR)" if ty == "INTERVAL" or types is MORE_TYPES else name
+    shown = [f"SELECT id, {value(name, ty)} FROM {table} WHERE {name} IS NOT NULL ORDER BY id" for name, ty in zip(names, types)]
     questions = [
-        "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'all_types' ORDER BY ordinal_position",
+        f"SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position",
         *shown,
-        "SELECT count(*), count(c0), count(c14), count(c21) FROM all_types",
+        f"SELECT count(*), {', '.join(f'count({name})' for name in [names[0], names[len(names) * 2 // 3], names[-1]])} FROM {table}",
         "SELECT count(*) FROM nothing",
     ]
     return statements, questions
@@ -298,7 +330,10 @@ def loads():
     return statements, questions
 
 
-FILES = {"types": types, "encodings": encodings, "objects": objects, "layouts": layouts, "log": log, "loads": loads}
+FILES = {
+    "types": types, "more_types": more_types, "encodings": encodings, "objects": objects, "layouts": layouts,
+    "log": log, "loads": loads,
+}
 #: Those whose process is killed.
 KILLED = {"log", "loads"}
 

@@ -5,7 +5,7 @@ use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::Token;
 use std::any::TypeId;
 
 /// See the module.
@@ -142,8 +142,9 @@ fn single_token(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
             Some(parser.parse_value().map(Expr::Value))
         }
         Token::Word(word) if word.keyword == Keyword::NoKeyword && !begins_more(parser) => {
-            let TokenWithSpan { token: Token::Word(word), span } = parser.next_token() else { return None };
-            Some(Ok(Expr::Identifier(word.into_ident(span))))
+            let next = parser.next_token();
+            let Token::Word(word) = next.token else { return None };
+            Some(Ok(Expr::Identifier(word.into_ident(next.span))))
         }
         _ => None,
     }
