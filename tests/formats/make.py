@@ -67,7 +67,7 @@ MORE_TYPES = {
     "weight": ["'light'", "'heavy'"],
     "INTEGER[]": ["[]", "[1, NULL, -3]"],
     "VARCHAR[][]": ["[['a', 'a text of more than twelve bytes'], [], NULL]"],
-    "DOUBLE[3]": ["[0.5, 'NaN', NULL]"],
+    "DOUBLE[3]": ["[0.5::DOUBLE, 'NaN'::DOUBLE, NULL]"],
     "STRUCT(a INTEGER, \"two words\" VARCHAR[])": ["{a: 1, 'two words': ['x, }', NULL]}", "{a: NULL, 'two words': []}"],
     "MAP(VARCHAR, DECIMAL(4, 2))": ["MAP {}", "MAP {'k': 1.25, 'a longer key, of many bytes': NULL}"],
     "MAP(DATE, STRUCT(m MAP(INTEGER, TIMETZ)))": ["MAP {DATE '2026-11-30': {m: MAP {1: '01:02:03+04'}}}"],
