@@ -134,8 +134,8 @@ impl Dialect for EntasisDialect {
 }
 
 /// A literal or the first name of a column, if the next token cannot be more. The parser would find the same,
-/// but only after it has tried to read a type (`DATE '…'`), and has written an error about it into a text that
-/// nobody reads: half of the time of parsing a list of constants.
+/// but only after it has tried to read a type (`DATE '…'`), and has written an error about it into a text
+/// that nobody reads: half of the time of parsing a list of constants.
 fn single_token(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     match &parser.peek_token_ref().token {
         Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) => {
