@@ -123,11 +123,14 @@ fn is_cheaper(aggregate: &Aggregate, forms: &[Option<LinearForm>], atoms: &Atoms
     cost(true).zip(cost(false)).is_some_and(|(apart, whole)| apart < whole)
 }
 
+/// What tells a sum or a count from another: its function, its argument and its filter.
+type Part = (Discriminant<AggregateFunction>, Vec<Expr>, Option<Expr>);
+
 /// The sums and counts that take the place of others, each once.
 struct Parts<'a> {
     calls: Vec<(ColumnId, AggregateCall)>,
-    /// The column of each of them, by what tells one from another.
-    places: HashMap<(Discriminant<AggregateFunction>, Vec<Expr>, Option<Expr>), ColumnId>,
+    /// The column of each of them.
+    places: HashMap<Part, ColumnId>,
     atoms: &'a Atoms<'a>,
     columns: &'a mut Columns,
 }
