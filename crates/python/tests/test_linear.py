@@ -28,8 +28,18 @@ for path in sys.argv[1:]:
 """
 
 
-def repeated(n, separator, item):
-    return separator.join(item(i) for i in range(n))
+def listed(statement, item, separator=", "):
+    """A statement of any length: so many items, each with its number, stand for each `…` in it."""
+    return lambda n: statement.replace("…", separator.join(item.replace("#", str(i)) for i in range(n)))
+
+
+def nested(before, opening, middle, closing, after):
+    return lambda n: before + opening * n + middle + closing * n + after
+
+
+def chain(n):
+    """Queries of a WITH of which each reads the one before."""
+    return ", ".join(["c0 AS (SELECT a FROM t)", *(f"c{i + 1} AS (SELECT a + 1 AS a FROM c{i})" for i in range(n))])
 
 
 # What twice the length may cost. In the plans of some statements each node is over the one before and has its
@@ -38,31 +48,31 @@ FLAT, DEEP = 2.3, 4.3
 
 # The limit, a length, and the statement of a length.
 STATEMENTS = {
-    "columns": (FLAT, 400, lambda n: f"SELECT {repeated(n, ', ', lambda i: f'a + {i}')} FROM t"),
-    "additions": (FLAT, 400, lambda n: f"SELECT {repeated(n, ' + ', lambda i: 'a')} FROM t"),
-    "sums": (FLAT, 200, lambda n: f"SELECT {repeated(n, ', ', lambda i: f'sum(a * {i})')} FROM t"),
-    "constants of IN": (FLAT, 2_000, lambda n: f"SELECT 1 FROM t WHERE a IN ({repeated(n, ', ', str)})"),
-    "expressions of IN": (FLAT, 300, lambda n: f"SELECT 1 FROM t WHERE a IN ({repeated(n, ', ', lambda i: f'b + {i}')})"),
-    "conjuncts": (FLAT, 400, lambda n: f"SELECT 1 FROM t WHERE {repeated(n, ' AND ', lambda i: f'a % 7 <> {i}')}"),
-    "disjuncts": (FLAT, 400, lambda n: f"SELECT 1 FROM t WHERE {repeated(n, ' OR ', lambda i: f'a % 7 = {i}')}"),
-    "branches of CASE": (FLAT, 400, lambda n: f"SELECT CASE {repeated(n, ' ', lambda i: f'WHEN a = {i} THEN b + {i}')} END FROM t"),
-    "inputs of UNION ALL": (FLAT, 400, lambda n: repeated(n, " UNION ALL ", lambda i: f"SELECT {i}")),
-    "rows of VALUES": (FLAT, 2_000, lambda n: f"VALUES {repeated(n, ', ', lambda i: f'({i}, {i}.5)')}"),
-    "groups": (FLAT, 200, lambda n: f"SELECT {repeated(n, ', ', lambda i: f'a + {i}')} FROM t GROUP BY {repeated(n, ', ', lambda i: f'a + {i}')}"),
-    "grouping sets": (DEEP, 25, lambda n: f"SELECT a FROM t GROUP BY GROUPING SETS ((a), {repeated(n, ', ', lambda i: f'(a, a % {i + 2})')})"),
-    "orders": (FLAT, 200, lambda n: f"SELECT a FROM t ORDER BY {repeated(n, ', ', lambda i: f'a % {i + 2}')}"),
-    "windows": (DEEP, 60, lambda n: f"SELECT {repeated(n, ', ', lambda i: f'sum(a) OVER (ORDER BY a % {i + 2})')} FROM t"),
-    "concatenations": (FLAT, 300, lambda n: f"SELECT {repeated(n, ' || ', lambda i: 'a::VARCHAR')} FROM t"),
-    "calls in calls": (FLAT, 80, lambda n: "SELECT " + "abs(" * n + "a" + ")" * n + " FROM t"),
-    "NOT in NOT": (FLAT, 80, lambda n: "SELECT " + "NOT (" * n + "a = 1 OR b = 1" + ")" * n + " FROM t"),
-    "scalar subqueries": (DEEP, 40, lambda n: f"SELECT {repeated(n, ', ', lambda i: f'(SELECT max(a) + {i} FROM t)')}"),
-    "correlated subqueries": (DEEP, 20, lambda n: f"SELECT {repeated(n, ', ', lambda i: f'(SELECT max(a) + {i} FROM t s WHERE s.b = t.b)')} FROM t"),
-    "texts of LIKE": (FLAT, 200, lambda n: f"SELECT 1 FROM t WHERE {repeated(n, ' OR ', lambda i: f'a::VARCHAR LIKE {chr(39)}%{i}%{chr(39)}')}"),
-    "elements of a list": (FLAT, 1_000, lambda n: f"SELECT [{repeated(n, ', ', str)}]"),
-    "fields of a struct": (FLAT, 200, lambda n: f"SELECT {{{repeated(n, ', ', lambda i: f'f{i}: {i}')}}}"),
-    "chain of WITH": (DEEP, 40, lambda n: f"WITH c0 AS (SELECT a FROM t), {repeated(n, ', ', lambda i: f'c{i + 1} AS (SELECT a + 1 AS a FROM c{i})')} SELECT * FROM c{n}"),
-    "common table expressions": (FLAT, 60, lambda n: f"WITH {repeated(n, ', ', lambda i: f'c{i} AS (SELECT a FROM t)')} SELECT 1"),
-    "nested subqueries": (FLAT, 60, lambda n: "SELECT a FROM (" * n + "SELECT a + 1 AS a FROM t" + ")" * n),
+    "columns": (FLAT, 400, listed("SELECT … FROM t", "a + #")),
+    "additions": (FLAT, 400, listed("SELECT … FROM t", "a", " + ")),
+    "sums": (FLAT, 200, listed("SELECT … FROM t", "sum(a * #)")),
+    "constants of IN": (FLAT, 2_000, listed("SELECT 1 FROM t WHERE a IN (…)", "#")),
+    "expressions of IN": (FLAT, 300, listed("SELECT 1 FROM t WHERE a IN (…)", "b + #")),
+    "conjuncts": (FLAT, 400, listed("SELECT 1 FROM t WHERE …", "a % 7 <> #", " AND ")),
+    "disjuncts": (FLAT, 400, listed("SELECT 1 FROM t WHERE …", "a % 7 = #", " OR ")),
+    "texts of LIKE": (FLAT, 200, listed("SELECT 1 FROM t WHERE …", "a::VARCHAR LIKE '%#%'", " OR ")),
+    "branches of CASE": (FLAT, 400, listed("SELECT CASE … END FROM t", "WHEN a = # THEN b + #", " ")),
+    "concatenations": (FLAT, 300, listed("SELECT … FROM t", "a::VARCHAR", " || ")),
+    "inputs of UNION ALL": (FLAT, 400, listed("…", "SELECT #", " UNION ALL ")),
+    "rows of VALUES": (FLAT, 2_000, listed("VALUES …", "(#, #.5)")),
+    "elements of a list": (FLAT, 1_000, listed("SELECT […]", "#")),
+    "fields of a struct": (FLAT, 200, listed("SELECT {…}", "f#: #")),
+    "groups": (FLAT, 200, listed("SELECT … FROM t GROUP BY …", "a + #")),
+    "grouping sets": (DEEP, 25, listed("SELECT a FROM t GROUP BY GROUPING SETS ((a), …)", "(a, a % (# + 2))")),
+    "orders": (FLAT, 200, listed("SELECT a FROM t ORDER BY …", "a % (# + 2)")),
+    "windows": (DEEP, 60, listed("SELECT … FROM t", "sum(a) OVER (ORDER BY a % (# + 2))")),
+    "scalar subqueries": (DEEP, 40, listed("SELECT …", "(SELECT max(a) + # FROM t)")),
+    "correlated subqueries": (DEEP, 20, listed("SELECT … FROM t", "(SELECT max(a) + # FROM t s WHERE s.b = t.b)")),
+    "common table expressions": (FLAT, 60, listed("WITH … SELECT 1", "c# AS (SELECT a FROM t)")),
+    "chain of WITH": (DEEP, 40, lambda n: f"WITH {chain(n)} SELECT * FROM c{n}"),
+    "nested subqueries": (FLAT, 60, nested("SELECT a FROM ", "(SELECT a + 1 AS a FROM ", "t", ")", "")),
+    "calls in calls": (FLAT, 80, nested("SELECT ", "abs(", "a", ")", " FROM t")),
+    "NOT in NOT": (FLAT, 80, nested("SELECT ", "NOT (", "a = 1 OR b = 1", ")", " FROM t")),
 }
 
 

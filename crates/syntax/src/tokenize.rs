@@ -53,10 +53,7 @@ fn in_pieces(
         if let Err(TokenizerError { message, location }) = result {
             return Err(Failed::Token(TokenizerError { message, location: moved(location) }, last));
         }
-        if tokens.is_empty() {
-            // The rest has as many for each byte.
-            tokens.reserve(own.len() * (sql.len() / piece.len()));
-        }
+        tokens.reserve(own.len());
         tokens.extend(own.drain(..).filter(|token| !matches!(token.token, Token::Whitespace(_))).map(
             |token| {
                 let span = Span::new(moved(token.span.start), moved(token.span.end));
