@@ -193,7 +193,7 @@ mod tests {
         let parts: Vec<&str> =
             r#"a b _utf8 "A" "date" 1 1.5e3 'x' 'y' X'00' ? $1 NULL TRUE date interval time
             DOUBLE PRECISION json hugeint xml cast case when then end not in between and or is like collate at
-            zone as int . . * ( ( ) ) [ ] { } : :: , + - = < -> ->> := => || ^"#
+            zone as int a[] s.a[] r.s.a[] f( . . * ( ( ) ) [ ] { } : :: , + - = < -> ->> := => || ^"#
                 .split_whitespace()
                 .collect();
         let mut state = 11u64;
@@ -207,7 +207,7 @@ mod tests {
             parser.and_then(|mut parser| Ok((parser.parse_expr()?, parser.peek_token()))).ok()
         };
         let mut expressions = 0;
-        for _ in 0..60_000 {
+        for _ in 0..200_000 {
             let length = 1 + random(9);
             let text = (0..length).map(|_| parts[random(parts.len())]).collect::<Vec<_>>().join(" ");
             let (ours, theirs) = (parsed(&text, false), parsed(&text, true));
