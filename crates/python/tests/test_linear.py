@@ -42,8 +42,9 @@ def chain(n):
     return ", ".join(["c0 AS (SELECT a FROM t)", *(f"c{i + 1} AS (SELECT a + 1 AS a FROM c{i})" for i in range(n))])
 
 
-# What twice the length may cost. In the plans of some statements each node is over the one before and has its
-# columns, too, or the joins of all are put in order: these grow with the square, and no faster.
+# What twice the length may cost. Grouping sets have a bit for every key, and joins are put in order; of other plans
+# each node is over the one before and has its columns, too, and debug builds check them all after each rule. These
+# grow with the square, and no faster.
 FLAT, DEEP = 2.3, 4.3
 
 # The limit, a length, and the statement of a length.
@@ -70,7 +71,8 @@ STATEMENTS = {
     "correlated subqueries": (DEEP, 20, listed("SELECT … FROM t", "(SELECT max(a) + # FROM t s WHERE s.b = t.b)")),
     "common table expressions": (FLAT, 60, listed("WITH … SELECT 1", "c# AS (SELECT a FROM t)")),
     "chain of WITH": (DEEP, 40, lambda n: f"WITH {chain(n)} SELECT * FROM c{n}"),
-    "nested subqueries": (FLAT, 60, nested("SELECT a FROM ", "(SELECT a + 1 AS a FROM ", "t", ")", "")),
+    "nested subqueries": (FLAT, 60, nested("", "SELECT a FROM (", "SELECT a + 1 AS a FROM t", ")", "")),
+    "computed in each": (DEEP, 60, nested("", "SELECT a + 1 AS a FROM (", "SELECT a FROM t", ")", "")),
     "calls in calls": (FLAT, 80, nested("SELECT ", "abs(", "a", ")", " FROM t")),
     "NOT in NOT": (FLAT, 80, nested("SELECT ", "NOT (", "a = 1 OR b = 1", ")", " FROM t")),
 }

@@ -71,10 +71,9 @@ fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
 
 /// Gives a table other columns or another definition, and updates the objects that need it.
 fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
-    for (name, plan) in std::mem::take(&mut to.violations) {
+    for (message, plan) in std::mem::take(&mut to.violations) {
         if query(session, plan)?.rows() > 0 {
-            let text = format!("rows of table {} violate {name}", entry.name);
-            return Err(Error::new(ErrorKind::Constraint, text));
+            return Err(Error::new(ErrorKind::Constraint, message));
         }
     }
     references::follow_columns(work, entry, &mut to)?;
