@@ -61,7 +61,7 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready tpcds-data
 	cargo build --workspace --all-targets
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds tests/kill tests/crash tests/formats
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile crates/python/tests tests/compare tests/tpcds tests/kill tests/crash tests/formats
 	rm -f $(EXTENSION)
 
 # Its generator is packaged for an older DuckDB than the one to compare with.

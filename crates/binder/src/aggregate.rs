@@ -11,6 +11,7 @@ use crate::operator::condition;
 use crate::scope::{AggregateKey, Clause};
 use entasis_engine::plan::{AggregateCall, AggregateFunction, SortKey};
 use entasis_functions::aggregates::{Call, Kind, OF_ORDER, aggregates};
+use entasis_functions::host::{HostAggregate, HostFunction};
 use entasis_functions::types::Given;
 use entasis_syntax::clauses;
 use entasis_vector::error::sqlstate;
@@ -151,7 +152,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         if let Some(Arg::Expr(ast::Expr::Function(last))) = written.args.last()
             && last.over.is_none()
             && let Some(treatment) = last.null_treatment
-            && !is_aggregate(&crate::call::name_of(last))
+            && !self.is_aggregate(&crate::call::name_of(last))
         {
             written.ignore_nulls = treatment == NullTreatment::IgnoreNulls;
             self.excused = Some(last);
@@ -321,7 +322,7 @@ impl<'a, 'q> Binder<'a, 'q> {
                 let arg = Bound::known(self.columns.expr(column));
                 aggregate("count", vec![arg], asked.clone())?
             }
-            None => aggregate(name, args, asked.clone())?,
+            None => self.aggregate(name, args, asked.clone())?,
         };
         let key = AggregateKey {
             name: format!("{} {}", canonical(name), call.ty),
@@ -339,6 +340,47 @@ impl<'a, 'q> Binder<'a, 'q> {
         self.scopes[owner].aggregates.push((column, call));
         self.scopes[owner].aggregates_by_key.insert(key, column);
         Ok(Bound::known(self.columns.expr(column)))
+    }
+
+    /// True for the name of an aggregate, in lower case: one of ours, or one of the host program.
+    pub(crate) fn is_aggregate(&self, name: &str) -> bool {
+        is_aggregate(name) || self.host_aggregate(name).is_some()
+    }
+
+    fn host_aggregate(&self, name: &str) -> Option<HostFunction> {
+        self.catalog.host_function(name).filter(HostFunction::is_aggregate)
+    }
+
+    /// The engine's call of an aggregate of this name, in lower case.
+    ///
+    /// # Errors
+    /// Input, if it does not take such arguments.
+    pub(crate) fn aggregate(&mut self, name: &str, args: Vec<Bound>, asked: Asked) -> Result<AggregateCall> {
+        let host = if is_aggregate(name) { None } else { self.host_aggregate(name) };
+        let Some(function) = host else { return aggregate(name, args, asked) };
+        if args.is_empty() {
+            return Err(Error::input(format!("{name} takes at least one argument, and not *")));
+        }
+        let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
+        let types = function.types(&given)?;
+        let mut args: Vec<Bound> = args.into_iter().zip(&types).map(|(arg, ty)| arg.into(*ty)).collect();
+        // Several arguments are collected as one value.
+        let row = match args.len() {
+            1 => args.remove(0),
+            _ => {
+                let names = (0..).map(|place: usize| Bound::text(&format!("argument {place}")));
+                let fields = names.zip(args).flat_map(|(name, arg)| [name, arg]).collect();
+                self.call("named_struct", fields)?
+            }
+        };
+        Ok(AggregateCall {
+            ty: function.result,
+            function: AggregateFunction::External(Arc::new(HostAggregate::new(function, types, row.ty()))),
+            args: vec![row.expr],
+            distinct: asked.distinct,
+            filter: asked.filter,
+            order_by: asked.order_by,
+        })
     }
 
     /// `count(t.*)`: the depth of the scope of a table, and a column that is NULL exactly where an outer join

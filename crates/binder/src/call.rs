@@ -9,7 +9,7 @@
 //! | functions of time, which read the session | [`entasis_functions::TimeFunction`] |
 //! | all others | their definitions in the catalog of functions, by [`choose`] |
 
-use crate::aggregate::{self, Arg};
+use crate::aggregate::Arg;
 use crate::binder::Binder;
 use crate::bound::Bound;
 use crate::operator::unified;
@@ -18,6 +18,8 @@ use entasis_functions::catalog::call::catalog_call;
 use entasis_functions::catalog::signature::resolve;
 use entasis_functions::catalog::{self, definition};
 use entasis_functions::definition::{Body, Definition};
+use entasis_functions::expressions::external::fold_external;
+use entasis_functions::host::{HostCall, HostFunction};
 use entasis_functions::time_functions;
 use entasis_functions::types::{Given, Meeting, choose};
 use entasis_functions::windows::is_window_function;
@@ -68,7 +70,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
             _ => {}
         }
-        if aggregate::is_aggregate(&name) {
+        if self.is_aggregate(&name) {
             return self.aggregate_call(&name, function);
         }
         if is_window_function(&name) {
@@ -119,7 +121,10 @@ impl<'a, 'q> Binder<'a, 'q> {
             Some(definition) if !matches!(definition.body, Body::Elsewhere) => {
                 self.defined(name, definition, args)
             }
-            _ => Err(unknown_function(name)),
+            _ => match self.catalog.host_function(name) {
+                Some(function) => host_call(function, args),
+                None => Err(unknown_function(name)),
+            },
         }
     }
 
@@ -220,6 +225,18 @@ impl<'a, 'q> Binder<'a, 'q> {
         let function = Arc::new(SequenceCall { kind, sequence });
         Ok(Bound::known(Expr::External { function, args: Vec::new(), ty: DataType::Int64 }))
     }
+}
+
+/// A call of a scalar function of the host program.
+///
+/// # Errors
+/// Input, if it does not take such arguments.
+fn host_call(function: HostFunction, args: Vec<Bound>) -> Result<Bound> {
+    let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
+    let types = function.types(&given)?;
+    let args = args.into_iter().zip(&types).map(|(arg, ty)| arg.cast(*ty)).collect();
+    let ty = function.result;
+    fold_external(Arc::new(HostCall::new(function, types)), args, ty).map(Bound::known)
 }
 
 /// The next or the current value of a sequence, for each row.

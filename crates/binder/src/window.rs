@@ -4,7 +4,7 @@
 //! and one order share an operator ([`Binder::windowed`]). They are computed over the groups, so that their
 //! expressions are those of a grouped query.
 
-use crate::aggregate::{self, Asked, Written, aggregate};
+use crate::aggregate::{Asked, Written};
 use crate::binder::Binder;
 use crate::bound::Bound;
 use crate::operator::unified;
@@ -105,7 +105,7 @@ impl<'a, 'q> Binder<'a, 'q> {
 
     /// A call with an `OVER`; `name` is its function.
     pub(crate) fn window_call(&mut self, name: &str, function: &'q ast::Function) -> Result<Bound> {
-        let is_aggregate = aggregate::is_aggregate(name) && !is_window_function(name);
+        let is_aggregate = self.is_aggregate(name) && !is_window_function(name);
         if !is_aggregate && !is_window_function(name) {
             let error = Error::input(format!("{name} is neither an aggregate nor a window function"));
             return Err(error.with_sqlstate(sqlstate::NO_FUNCTION));
@@ -188,7 +188,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             let args = if is_all_rows { Vec::new() } else { args };
             let Asked { distinct, ref filter, ref order_by, ignore_nulls } = asked;
             let _ = (distinct, filter, order_by, ignore_nulls);
-            let call = aggregate(name, args, asked)?;
+            let call = self.aggregate(name, args, asked)?;
             let call = WindowCall {
                 function: WindowFunction::Aggregate(call.function),
                 args: call.args,

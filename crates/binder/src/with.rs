@@ -17,6 +17,7 @@ use crate::aggregate;
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
 use crate::call::name_of;
+use crate::environment::Catalog;
 use crate::from::From;
 use crate::query::{Item, Rows, project};
 use entasis_engine::plan::{Keeps, Node, Output, Plan, Recursion, RecursionSide, free_columns};
@@ -90,7 +91,7 @@ struct Work {
 impl<'a, 'q> Binder<'a, 'q> {
     /// Makes the queries of a WITH visible.
     pub(crate) fn enter_with(&mut self, with: &'q With, query: &'q Query) -> Result<()> {
-        let shared = is_shared(with, query);
+        let shared = is_shared(with, query, self.catalog);
         let depth = self.scopes.len();
         let mut queries: Vec<Common<'q>> = Vec::with_capacity(with.cte_tables.len());
         for (cte, is_shared) in with.cte_tables.iter().zip(shared) {
@@ -425,7 +426,7 @@ fn reads(part: &impl Visit) -> HashMap<String, u64> {
 }
 
 /// For each query of a WITH, whether it is bound once for all places that read it.
-fn is_shared(with: &With, query: &Query) -> Vec<bool> {
+fn is_shared(with: &With, query: &Query, catalog: &dyn Catalog) -> Vec<bool> {
     let ctes = &with.cte_tables;
     let mut shared = vec![false; ctes.len()];
     // How often each name is read by what follows, if what is bound several times reads as often.
@@ -435,7 +436,7 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
         let own = reads(&*ctes[at].query);
         let name = ctes[at].alias.name.value.to_ascii_lowercase();
         let times = read.get(&name).copied().unwrap_or(0);
-        let once = (with.recursive && own.contains_key(&name)) || may_differ(&ctes[at].query);
+        let once = (with.recursive && own.contains_key(&name)) || may_differ(&ctes[at].query, catalog);
         let once = match materialized(&ctes[at]) {
             Some(CteAsMaterialized::Materialized) => true,
             Some(CteAsMaterialized::NotMaterialized) => once,
@@ -455,16 +456,19 @@ fn add(counts: &mut HashMap<String, u64>, more: HashMap<String, u64>, times: u64
     }
 }
 
-/// True if a query may return other rows the second time.
-fn may_differ(query: &Query) -> bool {
-    struct Look;
-    impl Visitor for Look {
+/// True if a query may return other rows the second time, or calls functions of the host program, which are
+/// not called more often than they are written.
+fn may_differ(query: &Query, catalog: &dyn Catalog) -> bool {
+    struct Look<'a>(&'a dyn Catalog);
+    impl Visitor for Look<'_> {
         type Break = ();
         fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
             stop(query.limit_clause.is_some() || query.fetch.is_some())
         }
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            stop(matches!(expr, Expr::Function(function) if is_volatile(&name_of(function))))
+            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let name = name_of(function);
+            stop(is_volatile(&name) || self.0.host_function(&name).is_some())
         }
         fn pre_visit_table_factor(&mut self, factor: &ast::TableFactor) -> ControlFlow<()> {
             stop(matches!(
@@ -474,7 +478,7 @@ fn may_differ(query: &Query) -> bool {
             ))
         }
     }
-    query.walk(&mut Look).is_break()
+    query.walk(&mut Look(catalog)).is_break()
 }
 
 /// True for the name of a function that has another value each time.

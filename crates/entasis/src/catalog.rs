@@ -20,6 +20,7 @@ use crate::work::{Other, Work};
 use crate::{home, layouts, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_functions::Argument;
+use entasis_functions::host::HostFunction;
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Error, Field, Result, Value, name};
@@ -319,6 +320,10 @@ impl entasis_sql::Catalog for Names<'_> {
         self.session.registered_as(name)
     }
 
+    fn host_function(&self, name: &str) -> Option<HostFunction> {
+        self.session.functions.of_values(name)
+    }
+
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
         Some(Arc::new(self.with_row_ids(name)?))
     }
@@ -477,6 +482,9 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
+        if let Some(rows) = self.session.functions.table(name, args) {
+            return rows;
+        }
         let about_layouts = match name.to_ascii_lowercase().as_str() {
             relations::LAYOUT_ADVICE => Some(layouts::advice as AboutLayout),
             relations::LAYOUT_PROFILE => Some(layouts::profile as AboutLayout),

@@ -20,7 +20,6 @@ use crate::work::Work;
 use crate::{command, define, execute, follow, home, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::Relation;
 use entasis_functions::TimeZone;
 use entasis_sql::{Parsed, Statement};
 use entasis_storage::{TableEntry, Waiter, WriterName};
@@ -80,9 +79,14 @@ impl Connection {
         }
     }
 
-    /// Refuses everything in a process that was forked from that of the connection.
+    /// Refuses everything in a process that was forked from that of the connection, and in functions that the
+    /// connection calls.
     #[inline]
     pub(crate) fn refuse_elsewhere(&self) -> Result<()> {
+        if self.session.functions.is_calling() {
+            let error = Error::input("a function cannot use the connection that calls it");
+            return Err(error.with_hint("give it a connection of its own"));
+        }
         self.session.own().shared.refuse_elsewhere()
     }
 
@@ -163,7 +167,8 @@ impl Connection {
         match self.session.prepare(sql)? {
             Ok(prepared) => {
                 entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
-                self.run_prepared(&prepared, parameters)
+                let rows = self.run_prepared(&prepared, parameters);
+                rows.map_err(|error| self.placed(error, &prepared.parsed, parameters))
             }
             Err(statements) => {
                 let most = statements.iter().map(Parsed::parameters).max().unwrap_or(0);
@@ -234,7 +239,7 @@ impl Connection {
         }
         let rows = match self.run_keyed(&prepared, parameters, &waiter) {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(None),
-            rows => rows?,
+            rows => rows.map_err(|error| self.placed(error, &prepared.parsed, parameters))?,
         };
         match rows {
             None if prepared.is_short() => {
@@ -242,7 +247,8 @@ impl Connection {
                 match self.run(&prepared.parsed, Some(&prepared), parameters) {
                     // By now the name may be a variable of the program, which only the slower way looks up.
                     Err(error) if error.sqlstate() == sqlstate::NO_TABLE => Ok(None),
-                    rows => rows.map(Some),
+                    Err(error) => Err(self.placed(error, &prepared.parsed, parameters)),
+                    Ok(rows) => Ok(Some(rows)),
                 }
             }
             rows => Ok(rows),
@@ -316,10 +322,12 @@ impl Connection {
     /// Runs a statement of a script, of which nothing is remembered.
     fn run_once(&self, parsed: Parsed, parameters: &[(Value, DataType)]) -> Result<Rows> {
         let once = Prepared::new(parsed);
-        match self.session.waiting(None, |waiter| self.run_keyed(&once, parameters, waiter))? {
-            Some(rows) => Ok(rows),
-            None => self.run(&once.parsed, None, parameters),
-        }
+        let rows = match self.session.waiting(None, |waiter| self.run_keyed(&once, parameters, waiter)) {
+            Ok(None) => self.run(&once.parsed, None, parameters),
+            Ok(Some(rows)) => Ok(rows),
+            Err(error) => Err(error),
+        };
+        rows.map_err(|error| self.placed(error, &once.parsed, parameters))
     }
 
     pub(crate) fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
@@ -660,21 +668,6 @@ impl Connection {
     pub fn table_schema(&self, name: &str) -> Option<Schema> {
         let parts: Vec<String> = name::parts(name).iter().map(|part| entasis_sql::quoted(part)).collect();
         self.plan(&format!("SELECT * FROM {}", parts.join("."))).ok().map(|plan| plan.schema())
-    }
-
-    /// Makes a relation of the host program visible under `name`, before tables of that name.
-    pub fn register(&self, name: &str, relation: Arc<dyn Relation>) {
-        self.session.register(name, relation);
-    }
-
-    /// Undoes [`Connection::register`]. True if there was such a relation.
-    pub fn unregister(&self, name: &str) -> bool {
-        self.session.unregister(name)
-    }
-
-    /// Sets the function that looks up names that are not in the catalog.
-    pub fn set_replacement(&self, replacement: Option<Replacement>) {
-        *self.session.replacement.write().expect("no panic while locked") = replacement;
     }
 
     /// The current settings of this connection.

@@ -23,8 +23,10 @@
 //!
 //! ```text
 //! describe  stream                 what a statement takes and returns; rows that are read while it runs
+//! registration                     relations and functions of the host program
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
-//! connection                       text in, rows out: transactions, and how statements run in them
+//! connection  placed               text in, rows out: transactions, and how statements run in them; places of
+//!                                  their errors
 //! command                          statements about the whole database
 //! statement                        what each kind of statement does
 //! follow                           tables that are laid anew as their workload wants it
@@ -39,6 +41,7 @@
 //! place                            where a named object is
 //! session                          the state of a connection besides its transaction
 //! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
+//! functions                        functions of the host program
 //! relations                        what FROM may name
 //! shared  program                  what connections share, and upkeep; keyed statements
 //! config  rows  arguments  search_path  interrupt  record  numbers  foreign  running
@@ -61,16 +64,19 @@ mod execute;
 mod explain;
 mod follow;
 mod foreign;
+mod functions;
 mod home;
 mod interrupt;
 mod keyed;
 mod layouts;
 mod numbers;
 mod place;
+mod placed;
 mod prepared;
 mod preparing;
 mod program;
 mod record;
+mod registration;
 mod relations;
 mod resting;
 pub mod rows;
@@ -96,8 +102,10 @@ pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
 pub use entasis_files::json::{write_json, write_json_text};
 pub use entasis_functions::TimeZone;
-pub use entasis_sql::{functions, keywords};
+pub use entasis_functions::host::HostArguments;
+pub use entasis_sql::{functions, keywords, parse_type};
 pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
+pub use functions::{Function, MakeTable, TableArgument, cast_value};
 pub use relations::{arrow_relation, arrow_relation_schema};
 pub use rows::Rows;
 pub use shared::refuse_database;

@@ -9,6 +9,7 @@
 //! are attached. One of them is the current one, in which names without a database are looked up. Memory,
 //! workers and costs of a statement are those of the connection's own database.
 
+use crate::functions::Functions;
 use crate::numbers::Numbers;
 use crate::prepared::{ByName, Prepared, Remembered};
 use crate::search_path::SearchPath;
@@ -121,6 +122,8 @@ pub(crate) struct SessionState {
     pub(crate) rests: AtomicBool,
     /// Relations of the host program, by their names in lower case.
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
+    /// Functions of the host program.
+    pub(crate) functions: Functions,
     /// Looks up names that are found nowhere else.
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// Statements by their texts.
@@ -160,6 +163,7 @@ impl SessionState {
             time_zone: Mutex::new(TimeZone::UTC),
             rests: AtomicBool::default(),
             registered: RwLock::default(),
+            functions: Functions::default(),
             replacement: RwLock::default(),
             remembered: Remembered::default(),
             named: ByName::default(),
@@ -359,7 +363,7 @@ impl Session {
     }
 
     /// Forgets what it learnt about statements, because the meaning of names has changed.
-    fn forget_plans(&self) {
+    pub(crate) fn forget_plans(&self) {
         self.meanings.fetch_add(1, Ordering::Relaxed);
         self.remembered.clear();
         self.named.start_afresh();

@@ -12,6 +12,7 @@
 //! kernels  aggregates  windows  zoned         implementations, with their entries
 //! definition  by_value  expressions           what an entry consists of; folding of constants
 //! session  time_zone  date_part  argument     what calls take from their session; parts of dates; arguments of tables
+//! host                                        functions of the host program
 //! ```
 
 pub mod aggregates;
@@ -22,6 +23,7 @@ pub mod chance;
 mod date_part;
 pub mod definition;
 pub mod expressions;
+pub mod host;
 pub mod kernels;
 mod session;
 mod time_zone;

@@ -34,6 +34,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// Its columns, and the batches of their values.
+    pub fn into_parts(self) -> (SchemaRef, Vec<RecordBatch>) {
+        (self.schema, self.batches)
+    }
+
     /// The table as a relation called `name`.
     pub fn relation(self, name: &str) -> Arc<dyn Relation> {
         entasis::arrow_relation(name, &self.schema, self.batches)

@@ -1,7 +1,8 @@
 //! Connections.
 
 use crate::cursor::{Cursor, Relation};
-use crate::errors::{NotSupportedError, raised};
+use crate::errors::{InterfaceError, NotSupportedError, raised};
+use crate::functions::{self, Manner, Types};
 use crate::run::Session;
 use crate::stream::Stream;
 use crate::tables;
@@ -36,6 +37,25 @@ pub fn connect(
     let path = database.unwrap_or_else(|| PathBuf::from(":memory:"));
     let database = py.detach(|| Database::open(path, options)).map_err(|error| raised(&error))?;
     Ok(Connection { session: Arc::new(Session::new(database.connect())) })
+}
+
+/// True for the second of two words.
+fn one_of(option: &str, given: &str, words: [&str; 2]) -> PyResult<bool> {
+    match words.iter().position(|word| *word == given) {
+        Some(place) => Ok(place == 1),
+        None => {
+            let text = format!("{option} is '{}' or '{}', not '{given}'", words[0], words[1]);
+            Err(InterfaceError::new_err(text))
+        }
+    }
+}
+
+/// An object that can be called.
+fn callable<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyAny>> {
+    match object.is_callable() {
+        true => Ok(object),
+        false => Err(InterfaceError::new_err(format!("{object} is not a function"))),
+    }
 }
 
 /// The types of a statement's parameters, and the names and types of its result's columns.
@@ -131,6 +151,78 @@ impl Connection {
     /// Undoes `register`; True if there was such a table.
     fn unregister(&self, name: &str) -> PyResult<bool> {
         Ok(self.session.connection()?.unregister(name))
+    }
+
+    /// Makes a Python function callable in SQL, for this connection. `parameters` and `return_type` are types
+    /// by their names in SQL or classes of Python; without them they come from the function's annotations,
+    /// and without any annotation of the parameters, it is called with whatever it is given.
+    ///
+    /// `type` is 'native', with a call for each row, or 'arrow', with a `pyarrow.Array` for each argument and
+    /// up to 2,048 rows at once. A row with a NULL gives NULL, unless `null_handling` is 'special'. An
+    /// exception ends the statement, unless `exception_handling` is 'return_null' (native functions). With
+    /// `side_effects`, calls with equal arguments are not taken to give equal results.
+    #[pyo3(signature = (name, function, parameters=None, return_type=None, *, r#type="native", null_handling="default", exception_handling="default", side_effects=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by name")]
+    fn create_function(
+        &self,
+        name: &str,
+        function: &Bound<'_, PyAny>,
+        parameters: Option<&Bound<'_, PyAny>>,
+        return_type: Option<&Bound<'_, PyAny>>,
+        r#type: &str,
+        null_handling: &str,
+        exception_handling: &str,
+        side_effects: bool,
+    ) -> PyResult<()> {
+        let manner = Manner {
+            arrow: one_of("type", r#type, ["native", "arrow"])?,
+            nulls: one_of("null_handling", null_handling, ["default", "special"])?,
+            forgiving: one_of("exception_handling", exception_handling, ["default", "return_null"])?,
+            volatile: side_effects,
+        };
+        let types = Types::of(callable(function)?, parameters, return_type)?;
+        let own = functions::scalar(name, function.clone().unbind(), types, manner, self.session.failure()?);
+        self.session.connection()?.create_function(own).map_err(|error| raised(&error))
+    }
+
+    /// Makes an aggregate callable in SQL, for this connection: a class whose objects have `step(value, …)` and
+    /// `finalize()`, or a function that gets a list for each argument, or with `type` 'arrow' a
+    /// `pyarrow.Array`. Rows with a NULL are left out, unless `null_handling` is 'special'. A class needs
+    /// `return_type`.
+    #[pyo3(signature = (name, aggregate, parameters=None, return_type=None, *, r#type="native", null_handling="default"))]
+    fn create_aggregate(
+        &self,
+        name: &str,
+        aggregate: &Bound<'_, PyAny>,
+        parameters: Option<&Bound<'_, PyAny>>,
+        return_type: Option<&Bound<'_, PyAny>>,
+        r#type: &str,
+        null_handling: &str,
+    ) -> PyResult<()> {
+        let manner = Manner {
+            arrow: one_of("type", r#type, ["native", "arrow"])?,
+            nulls: one_of("null_handling", null_handling, ["default", "special"])?,
+            forgiving: false,
+            volatile: false,
+        };
+        let types = Types::of_aggregate(callable(aggregate)?, parameters, return_type)?;
+        let own =
+            functions::aggregate(name, aggregate.clone().unbind(), types, manner, self.session.failure()?);
+        self.session.connection()?.create_function(own).map_err(|error| raised(&error))
+    }
+
+    /// Makes a Python function callable in FROM, for this connection. It gets the arguments of the call, and
+    /// returns whatever can be registered as a table. It is called when a statement is planned, perhaps more
+    /// than once.
+    fn create_table_function(&self, name: &str, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        let own = functions::table(name, callable(function)?.clone().unbind(), self.session.failure()?);
+        self.session.connection()?.create_function(own).map_err(|error| raised(&error))
+    }
+
+    /// Undoes `create_function`, `create_aggregate` or `create_table_function`; True if there was such a
+    /// function.
+    fn remove_function(&self, name: &str) -> PyResult<bool> {
+        Ok(self.session.connection()?.drop_function(name))
     }
 
     /// Names of tables, views and registered objects.

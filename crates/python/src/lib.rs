@@ -6,6 +6,7 @@
 //! | `cursor` | `Cursor` and `Relation`: results, row by row or whole |
 //! | `stream` | `Stream`: rows that are read while the query runs |
 //! | `fetch` | rows on their way to tuples, part by part |
+//! | `functions` | Python functions that SQL may call |
 //! | `give_way` | lets other Python threads run |
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
 //! | `scan` | names that the catalog does not have: variables of the caller |
@@ -24,6 +25,7 @@ mod connection;
 mod cursor;
 mod errors;
 mod fetch;
+mod functions;
 mod give_way;
 mod readers;
 mod run;

@@ -11,6 +11,7 @@
 //! never frees.
 
 use crate::errors::raised;
+use crate::functions::Failure;
 use crate::runner::Runner;
 use crate::scan::Scope;
 use crate::values;
@@ -39,6 +40,8 @@ pub struct Session {
 struct Live {
     connection: Arc<Connection>,
     scope: Arc<Scope>,
+    /// The exception of a function that SQL called.
+    failure: Failure,
     /// Held by the running statement: only one runs at a time.
     turn: Arc<Mutex<()>>,
     runner: Runner,
@@ -52,9 +55,30 @@ impl Live {
         Arc::new(Live {
             connection: Arc::new(connection),
             scope,
+            failure: Failure::default(),
             turn: Arc::default(),
             runner: Runner::default(),
         })
+    }
+
+    /// Refuses statements in a function that a statement of this connection calls: they would wait for it.
+    fn refuse_calling(&self) -> PyResult<()> {
+        match self.connection.is_calling() {
+            true => Err(crate::errors::ProgrammingError::new_err(
+                "a function cannot use the connection that calls it\nHint: give it a connection of its own: duplicate()",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The exception for an error of a statement. Its cause is the exception of a function that was called,
+    /// if there is one.
+    fn raised(&self, py: Python<'_>, error: &Error) -> PyErr {
+        let raised = raised(error);
+        if let Some(cause) = self.failure.take() {
+            raised.set_cause(py, Some(cause));
+        }
+        raised
     }
 
     /// Frees it, unless it was inherited.
@@ -77,6 +101,14 @@ impl Session {
     /// If it has been closed, or belongs to another process.
     pub fn connection(&self) -> PyResult<Arc<Connection>> {
         Ok(self.live()?.connection.clone())
+    }
+
+    /// Where the functions that SQL calls keep their exceptions.
+    ///
+    /// # Errors
+    /// Those of [`Session::connection`].
+    pub fn failure(&self) -> PyResult<Failure> {
+        Ok(self.live()?.failure.clone())
     }
 
     fn live(&self) -> PyResult<Arc<Live>> {
@@ -166,12 +198,13 @@ impl Session {
         arguments: &Arguments,
     ) -> PyResult<Option<entasis::Rows>> {
         let live = self.live()?;
+        live.refuse_calling()?;
         let Arguments::Values(parameters) = arguments else { return Ok(None) };
         let result = py.detach(|| {
             let Ok(_turn) = live.turn.try_lock() else { return Ok(None) };
             live.connection.query_at_once(sql, parameters)
         });
-        result.map_err(|error| raised(&error))
+        result.map_err(|error| live.raised(py, &error))
     }
 
     /// Runs a statement without parameters, on this thread if it ends before a signal could matter.
@@ -199,9 +232,11 @@ impl Session {
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let live = self.live()?;
+        live.refuse_calling()?;
         let connection = live.connection.clone();
         let frame = py.import("sys")?.call_method0("_getframe").ok().map(Bound::unbind);
         let (turn, scope) = (live.turn.clone(), live.scope.clone());
+        let own = live.clone();
         let (answer, wait) = channel();
         let statement = move || {
             let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -238,7 +273,7 @@ impl Session {
             (_, Some(signal)) => Err(signal),
             ((Ok(value), _), None) => Ok(value),
             ((Err(_), Some(error)), None) => Err(error),
-            ((Err(error), None), None) => Err(raised(&error)),
+            ((Err(error), None), None) => Err(own.raised(py, &error)),
         }
     }
 }

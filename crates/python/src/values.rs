@@ -154,8 +154,11 @@ fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
     Ok(None)
 }
 
-/// One value.
-fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+/// One value, with the type that it has by itself.
+///
+/// # Errors
+/// If SQL has no type for it.
+pub fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     if let Some(parameter) = plain(value)? {
         return Ok(parameter);
     }

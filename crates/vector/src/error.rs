@@ -97,6 +97,8 @@ pub mod sqlstate {
     pub const NO_COLUMN: &str = "42703";
     /// A function that does not exist.
     pub const NO_FUNCTION: &str = "42883";
+    /// The name of a function that is taken.
+    pub const FUNCTION_TAKEN: &str = "42723";
     /// A schema that does not exist.
     pub const NO_SCHEMA: &str = "3F000";
     /// A table that does not exist.

@@ -1,6 +1,7 @@
 //! The information that the binder requests from the owner of the tables.
 
 use entasis_engine::relation::{Definition, Relation};
+use entasis_functions::host::HostFunction;
 use entasis_functions::{Argument, Session};
 use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
@@ -31,6 +32,12 @@ pub trait Catalog: Sync {
     /// What is declared for the table of that name besides its columns; `None` if there is no table of that
     /// name to which rows can be added.
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {
+        let _ = name;
+        None
+    }
+
+    /// The function that the host program has registered under that name, which is in lower case.
+    fn host_function(&self, name: &str) -> Option<HostFunction> {
         let _ = name;
         None
     }

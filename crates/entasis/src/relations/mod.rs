@@ -39,6 +39,11 @@ const TABLE_FUNCTIONS: [&str; 12] = [
     LAYOUT_PROFILE,
 ];
 
+/// True for the name of a table function of ours, in lower case.
+pub(crate) fn is_table_function(name: &str) -> bool {
+    TABLE_FUNCTIONS.contains(&name) || matches!(name, "parquet_scan" | "read_csv_auto")
+}
+
 /// The function of all tables, which the catalog knows.
 pub(crate) const TABLES: &str = "entasis_tables";
 /// Functions that bind statements, which the catalog therefore runs itself.

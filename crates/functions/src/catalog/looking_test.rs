@@ -10,14 +10,16 @@
 use super::call::Call;
 use super::{definition, scalars};
 use crate::catalog::signature::resolve;
+use crate::definition::Definition;
 use crate::time_zone::TimeZone;
 use entasis_vector::expr::ExternalFunction;
 use entasis_vector::statement::{Charge, STEP, Statement, within};
 use entasis_vector::value::nested;
 use entasis_vector::{DataType, Error, Result, Value, Vector};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 /// Bytes of a long argument.
 const LONG: usize = 3 * STEP;
@@ -87,24 +89,25 @@ fn arguments(ty: DataType) -> (Vec<Vector>, usize) {
     (values.iter().map(vector).collect(), long)
 }
 
-#[test]
-fn what_makes_long_results_looks_as_it_makes_them() {
-    let integers = DataType::list(DataType::Int64);
-    let texts = DataType::list(DataType::Varchar);
-    let types = [DataType::Varchar, DataType::Int64, DataType::Blob, texts, integers];
+/// What the calls of some functions showed.
+#[derive(Default)]
+struct Seen {
+    /// Of functions that look too seldom: the numbers of the types and arguments of a call, its looks and bytes.
+    late: BTreeMap<&'static str, (Vec<usize>, Vec<usize>, usize, usize)>,
+    /// Functions that gave something long.
+    long: BTreeSet<&'static str>,
+}
+
+/// Calls functions with all arguments of these types.
+fn look<'a>(
+    functions: impl Iterator<Item = &'a (&'static str, &'static Definition)>,
+    types: &[DataType],
+    signatures: &[Vec<usize>],
+) -> Seen {
     let of_types: Vec<(Vec<Vector>, usize)> = types.iter().map(|ty| arguments(*ty)).collect();
-    // Numbers of types, for one to four arguments; the fourth is a text.
-    let all = 0..types.len();
-    let mut signatures: Vec<Vec<usize>> = all.clone().map(|a| vec![a]).collect();
-    signatures.extend(all.clone().flat_map(|a| (0..5).map(move |b| vec![a, b])));
-    let threes = all.flat_map(|a| (0..2).flat_map(move |b| (0..2).map(move |c| vec![a, b, c])));
-    signatures.extend(threes.collect::<Vec<_>>());
-    signatures.push(vec![0, 0, 0, 0]);
-    // For each function that gives something long, the number of such calls.
-    let mut late = BTreeMap::new();
-    let mut long_ones: BTreeMap<&str, usize> = BTreeMap::new();
-    for (name, definition) in scalars() {
-        for signature in &signatures {
+    let mut seen = Seen::default();
+    for (name, definition) in functions {
+        for signature in signatures {
             let args: Vec<DataType> = signature.iter().map(|&number| types[number]).collect();
             let constants: Vec<Option<Value>> = args.iter().map(|_| None).collect();
             let Ok(own) = resolve(name, definition, &args, &constants) else { continue };
@@ -131,15 +134,46 @@ fn what_makes_long_results_looks_as_it_makes_them() {
                 let (made, looks) = outcome(&call, &args);
                 let Ok(made) = made else { continue };
                 if made >= 2 * STEP {
-                    *long_ones.entry(name).or_default() += 1;
+                    seen.long.insert(name);
                     if looks < made / STEP {
-                        let choice = choice.clone();
-                        late.entry(name).or_insert((signature.clone(), choice, looks, made));
+                        seen.late.entry(name).or_insert((signature.clone(), choice.clone(), looks, made));
                     }
                 }
             }
         }
     }
+    seen
+}
+
+#[test]
+fn what_makes_long_results_looks_as_it_makes_them() {
+    let integers = DataType::list(DataType::Int64);
+    let texts = DataType::list(DataType::Varchar);
+    let types = [DataType::Varchar, DataType::Int64, DataType::Blob, texts, integers];
+    // Numbers of types, for one to four arguments; the fourth is a text.
+    let all = 0..types.len();
+    let mut signatures: Vec<Vec<usize>> = all.clone().map(|a| vec![a]).collect();
+    signatures.extend(all.clone().flat_map(|a| (0..5).map(move |b| vec![a, b])));
+    let threes = all.flat_map(|a| (0..2).flat_map(move |b| (0..2).map(move |c| vec![a, b, c])));
+    signatures.extend(threes.collect::<Vec<_>>());
+    signatures.push(vec![0, 0, 0, 0]);
+    let functions: Vec<_> = scalars().collect();
+    // Every thread takes every so many functions.
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut seen = Seen::default();
+    thread::scope(|scope| {
+        let (functions, types, signatures) = (&functions, &types, &signatures);
+        let parts: Vec<_> = (0..threads)
+            .map(|part| {
+                scope.spawn(move || look(functions.iter().skip(part).step_by(threads), types, signatures))
+            })
+            .collect();
+        for part in parts {
+            let part = part.join().unwrap();
+            seen.late.extend(part.late);
+            seen.long.extend(part.long);
+        }
+    });
     // Short texts of which a long one is made.
     let text =
         |length: usize| Vector::of_values(types[0], &[Value::Text("a".repeat(length).into())]).unwrap();
@@ -150,11 +184,12 @@ fn what_makes_long_results_looks_as_it_makes_them() {
     let (made, looks) = outcome(&call, &[&text(1 << 11), &text(1), &text(1 << 12)]);
     assert_eq!(made.unwrap(), 8 * STEP);
     assert!(looks >= 8, "{looks} looks for 8 MB");
+    let late = seen.late;
     assert!(late.is_empty(), "arguments, looks and bytes of calls that look too seldom: {late:#?}");
     for name in ["repeat", "replace", "lpad", "rpad", "translate", "regexp_replace", "concat", "concat_ws"] {
-        assert!(long_ones.contains_key(name), "no call of {name} gave something long");
+        assert!(seen.long.contains(name), "no call of {name} gave something long");
     }
     for name in ["list_concat", "string_split", "array_to_string", "reverse", "hex", "overlay"] {
-        assert!(long_ones.contains_key(name), "no call of {name} gave something long");
+        assert!(seen.long.contains(name), "no call of {name} gave something long");
     }
 }

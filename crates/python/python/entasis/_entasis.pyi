@@ -1,9 +1,9 @@
 """The compiled part of the package."""
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas
 import polars
@@ -72,6 +72,30 @@ class Connection:
     def describe(self, query: str) -> tuple[list[str], list[tuple[str, str]]]: ...
     def register(self, name: str, table: Any) -> None: ...
     def unregister(self, name: str) -> bool: ...
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Sequence[str | type] | None = None,
+        return_type: str | type | None = None,
+        *,
+        type: Literal["native", "arrow"] = "native",
+        null_handling: Literal["default", "special"] = "default",
+        exception_handling: Literal["default", "return_null"] = "default",
+        side_effects: bool = False,
+    ) -> None: ...
+    def create_aggregate(
+        self,
+        name: str,
+        aggregate: Callable[..., Any],
+        parameters: Sequence[str | type] | None = None,
+        return_type: str | type | None = None,
+        *,
+        type: Literal["native", "arrow"] = "native",
+        null_handling: Literal["default", "special"] = "default",
+    ) -> None: ...
+    def create_table_function(self, name: str, function: Callable[..., Any]) -> None: ...
+    def remove_function(self, name: str) -> bool: ...
     def tables(self) -> list[str]: ...
     def interrupt(self) -> None: ...
     def duplicate(self) -> Connection: ...

@@ -1,11 +1,15 @@
-//! Finds positions for errors that mention a name but have no position.
+//! Finds positions for errors that have none: of names that they mention, and of constants that could not be
+//! cast.
 
-use entasis_syntax::parsed::Ast;
+use super::bound::Statement;
+use super::zone::plans;
+use entasis_syntax::parsed::{Ast, Parsed};
 use entasis_syntax::place::span_position;
 use entasis_syntax::walk::Walk;
 use entasis_vector::error::Position;
-use entasis_vector::{Error, ErrorKind};
-use sqlparser::ast::{Expr, Ident, ObjectName, Visitor};
+use entasis_vector::expr::{self, evaluate_constant};
+use entasis_vector::{Error, ErrorKind, Value};
+use sqlparser::ast::{Expr, Ident, ObjectName, ValueWithSpan, Visitor};
 use std::ops::ControlFlow;
 
 /// An error that mentions a name but has no position, with the first position of that name in the statement.
@@ -22,11 +26,8 @@ pub(super) fn locate(error: Error, ast: &Ast) -> Error {
     let Some(name) = name else { return error };
     let mut finder = Finder { name };
     let place = match ast {
-        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.walk(&mut finder),
-        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.walk(&mut finder),
-        Ast::Explain { statement, .. } => return locate(error, statement),
         Ast::CopyFrom { table, .. } => finder.pre_visit_relation(table),
-        _ => ControlFlow::Continue(()),
+        ast => within(ast, &mut finder),
     };
     match place {
         ControlFlow::Break((position, is_quoted)) => {
@@ -39,6 +40,62 @@ pub(super) fn locate(error: Error, ast: &Ast) -> Error {
             }
         }
         ControlFlow::Continue(()) => error,
+    }
+}
+
+/// An error of a statement that ran, with the position of the constant that could not be cast, if it was one.
+///
+/// Casts of constants fail only if and when a row asks for them, and expressions have no positions. So the
+/// statement is bound once more: a cast of a constant that fails in the same way is the culprit.
+pub fn locate_constant(error: Error, parsed: &Parsed, bound: &mut Statement) -> Error {
+    let mut constant = None;
+    for plan in plans(bound) {
+        plan.for_each_expr(&mut |whole| {
+            whole.visit(&mut |part| {
+                if constant.is_none()
+                    && let expr::Expr::Cast { input, .. } = part
+                    && let expr::Expr::Literal { value, ty } = &**input
+                    && evaluate_constant(part).is_err_and(|own| error.message().ends_with(own.message()))
+                {
+                    constant = Some(match value {
+                        Value::Text(text) => text.to_string(),
+                        value => value.display(*ty).to_string(),
+                    });
+                }
+            });
+        });
+    }
+    let Some(text) = constant else { return error };
+    match within(&parsed.ast, &mut Constant(text)) {
+        ControlFlow::Break(position) => error.with_position(position),
+        ControlFlow::Continue(()) => error,
+    }
+}
+
+/// Shows the part of a statement that has expressions to a visitor.
+fn within<B>(ast: &Ast, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {
+    match ast {
+        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.walk(visitor),
+        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.walk(visitor),
+        Ast::Explain { statement, .. } => within(statement, visitor),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Searches for a constant, as it is written without its quotes.
+struct Constant(String);
+
+impl Visitor for Constant {
+    type Break = Position;
+
+    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Position> {
+        use sqlparser::ast::Value::{Number, SingleQuotedString};
+        match (&value.value, span_position(value.span)) {
+            (SingleQuotedString(text) | Number(text, _), Some(position)) if *text == self.0 => {
+                ControlFlow::Break(position)
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 

@@ -1,0 +1,55 @@
+//! Places in the text for errors of running statements, where they are about a constant.
+
+use crate::connection::Connection;
+use entasis_sql::Parsed;
+use entasis_vector::error::sqlstate;
+use entasis_vector::{DataType, Error, Value};
+
+impl Connection {
+    /// An error of a statement with the place of the constant that it is about, if it is about one. The
+    /// statement is bound once more, since only few fail.
+    #[cold]
+    pub(crate) fn placed(&self, error: Error, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Error {
+        let is_of_value = matches!(error.sqlstate(), sqlstate::INVALID_TEXT | sqlstate::OUT_OF_RANGE);
+        if error.position().is_some() || !is_of_value {
+            return error;
+        }
+        match self.bound(parsed, parameters) {
+            Ok(mut bound) => entasis_sql::locate_constant(error, parsed, &mut bound),
+            Err(_) => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Database};
+
+    #[test]
+    fn constants_that_cannot_be_cast_have_a_place() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, s VARCHAR, b TINYINT)").unwrap();
+        connection.execute("INSERT INTO t VALUES (1, '2024-01-31', '2024-02-30', 7)").unwrap();
+        for (sql, place) in [
+            ("SELECT DATE '2024-02-30'", Some((1, 13))),
+            ("SELECT 1,\n  '12x'::INT + 1", Some((2, 3))),
+            ("SELECT 300::TINYINT", Some((1, 8))),
+            ("SELECT * FROM t WHERE id > 'x'", Some((1, 28))),
+            ("INSERT INTO t VALUES ('four', NULL, '', 1)", Some((1, 23))),
+            ("INSERT INTO t VALUES (2, NULL, '', 1), (3, NULL, '', 300)", Some((1, 54))),
+            ("INSERT INTO t SELECT 4, '2024-13-01', '', 1", Some((1, 25))),
+            ("UPDATE t SET b = 1000 WHERE id = 1", Some((1, 18))),
+            ("DELETE FROM t WHERE d < '2024-13-01'", Some((1, 25))),
+            ("SELECT 1; SELECT 'abc'::BOOLEAN", Some((1, 18))),
+            // It is the row's text that is wrong, and no constant.
+            ("SELECT s::DATE FROM t WHERE s = '2024-02-30'", None),
+        ] {
+            let error = connection.execute(sql).map(drop).unwrap_err();
+            assert_eq!(error.position().map(|place| (place.line, place.column)), place, "{sql}: {error}");
+        }
+        // Parameters have no place.
+        let parameter = [(crate::Value::Text("x".into()), crate::DataType::Varchar)];
+        let error = connection.query("SELECT ?::INT", &parameter).map(drop).unwrap_err();
+        assert_eq!(error.position(), None);
+    }
+}
