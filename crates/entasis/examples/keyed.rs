@@ -3,7 +3,7 @@
 //! Statements that name one row by its primary key run in a microsecond or two, in the calling thread. Their
 //! text is parsed once; only the parameters change from call to call.
 
-use entasis::{Argument, Arguments, Config, Database, Result, Value};
+use entasis::{Config, Database, OptionalRow, Result};
 
 fn main() -> Result<()> {
     let database = Database::in_memory(Config::default())?;
@@ -11,23 +11,23 @@ fn main() -> Result<()> {
     connection.execute("CREATE TABLE counters (page BIGINT PRIMARY KEY, hits BIGINT NOT NULL)")?;
 
     // A visit to a page: its counter is created or incremented.
-    let visit =
-        "INSERT INTO counters VALUES (?, 1) ON CONFLICT (page) DO UPDATE SET hits = counters.hits + 1";
+    let visit = connection.prepare(
+        "INSERT INTO counters VALUES (?, 1) ON CONFLICT (page) DO UPDATE SET hits = counters.hits + 1",
+    )?;
     for n in 0..10_000_i64 {
-        connection.query_with(visit, &Arguments::from([Argument::from(n * n % 97)]))?;
+        visit.execute((n * n % 97,))?;
     }
 
-    let page = Arguments::from([Argument::from(16_i64)]);
-    let rows = connection.query_with("SELECT hits FROM counters WHERE page = ?", &page)?;
-    println!("page 16: {:?}", rows.single_row());
+    let hits = connection.prepare("SELECT hits FROM counters WHERE page = ?")?;
+    println!("page 16: {}", hits.query_row_as::<i64>((16,))?);
 
-    connection.query_with("DELETE FROM counters WHERE page = ?", &page)?;
-    assert_eq!(connection.query_with("SELECT hits FROM counters WHERE page = ?", &page)?.rows(), 0);
+    connection.query_with("DELETE FROM counters WHERE page = ?", (16,))?;
+    assert_eq!(hits.query_row_as::<i64>((16,)).optional()?, None);
 
     // The same table, queried as a column store.
-    let rows = connection.execute("SELECT count(*), max(hits) FROM counters WHERE hits > 100")?;
-    let values = rows.row_values().next().expect("an aggregate has a row");
-    println!("{} pages with more than 100 hits", values[0].display(rows.schema()[0].ty));
-    assert!(matches!(values[0], Value::Integer(pages) if pages > 40));
+    let (pages, most): (i64, i64) =
+        connection.query_row_as("SELECT count(*), max(hits) FROM counters WHERE hits > 100", ())?;
+    println!("{pages} pages with more than 100 hits, up to {most}");
+    assert!(pages > 40);
     Ok(())
 }

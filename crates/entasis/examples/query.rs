@@ -1,9 +1,10 @@
 //! Opens a database, creates a table, runs a query.
 //!
 //! Everything goes through a connection: `execute` runs any statement and returns its rows, `query_with` adds
-//! parameters. The result has the names and types of its columns, which are needed to print a value.
+//! parameters, and `query_as` reads each row as a tuple. A cell is read by the name or the index of its column
+//! as a Rust type, or printed as SQL shows it.
 
-use entasis::{Argument, Arguments, Config, Database, Result};
+use entasis::{Config, Database, Decimal, Result};
 
 fn main() -> Result<()> {
     let database = Database::in_memory(Config::default())?;
@@ -15,19 +16,16 @@ fn main() -> Result<()> {
             ('Oslo', '2026-05-01', 12.5), ('Oslo', '2026-05-02', 3.0), ('Turin', '2026-05-02', 40.0), ('Turin', '2026-05-03', NULL)",
     )?;
 
-    let from = [Argument::from("2026-05-02")];
-    let rows = connection.query_with(
-        "SELECT city, count(*) AS trips, sum(km) AS km FROM trips WHERE day >= ? GROUP BY city ORDER BY city",
-        &Arguments::from(from),
-    )?;
-    for row in rows.row_values() {
-        let cells = rows
-            .schema()
-            .iter()
-            .zip(&row)
-            .map(|(field, value)| format!("{} {}", field.name, value.display(field.ty)));
-        println!("{}", cells.collect::<Vec<_>>().join(", "));
+    let sql =
+        "SELECT city, count(*) AS trips, sum(km) AS km FROM trips WHERE day >= ? GROUP BY city ORDER BY city";
+    let rows = connection.query_with(sql, ("2026-05-02",))?;
+    for row in &rows {
+        println!("{}: {} trips", row.get::<String>("city")?, row.get::<u32>("trips")?);
+        println!("{row:?}");
     }
     assert_eq!(rows.rows(), 2);
+
+    let all: Vec<(String, u32, Decimal)> = connection.query_as(sql, ("2026-05-02",))?;
+    assert_eq!(all[1], ("Turin".to_owned(), 2, "40.0".parse()?));
     Ok(())
 }

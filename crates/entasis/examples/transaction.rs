@@ -1,36 +1,20 @@
-//! A transaction that is retried after a conflict.
+//! A transaction that is tried again after a conflict.
 //!
 //! Transactions see the database as of when they began. If two change the same row, the one that commits
 //! first wins, and the other gets an error of the kind `Conflict` (SQLSTATE 40001), with all of its changes
-//! undone. Only conflicts are worth a retry.
+//! undone. `retry` runs it again; other errors roll it back and are returned.
 
-use entasis::{Config, Connection, Database, ErrorKind, Result, Value};
+use entasis::{Config, Connection, Database, ErrorKind, Result};
 use std::thread;
 
 /// Moves an amount from one account to another.
 fn transfer(connection: &Connection, from: i64, to: i64, amount: i64) -> Result<()> {
-    connection.execute("BEGIN")?;
-    connection.execute(&format!("UPDATE accounts SET balance = balance - {amount} WHERE id = {from}"))?;
-    connection.execute(&format!("UPDATE accounts SET balance = balance + {amount} WHERE id = {to}"))?;
-    connection.execute("COMMIT")?;
-    Ok(())
-}
-
-/// Runs `body` again until it does not conflict.
-fn retrying(connection: &Connection, body: impl Fn(&Connection) -> Result<()>) -> Result<()> {
-    loop {
-        match body(connection) {
-            Err(error) => {
-                if connection.in_transaction() {
-                    connection.execute("ROLLBACK")?;
-                }
-                if error.kind() != ErrorKind::Conflict {
-                    return Err(error);
-                }
-            }
-            done => return done,
-        }
-    }
+    connection.retry(|transaction| {
+        let change = transaction.prepare("UPDATE accounts SET balance = balance + ? WHERE id = ?")?;
+        change.execute((-amount, from))?;
+        change.execute((amount, to))?;
+        Ok(())
+    })
 }
 
 fn main() -> Result<()> {
@@ -45,17 +29,17 @@ fn main() -> Result<()> {
             .into_iter()
             .map(|(from, to)| {
                 let connection = database.connect();
-                threads.spawn(move || {
-                    (0..100).try_for_each(|_| retrying(&connection, |c| transfer(c, from, to, 1)))
-                })
+                threads.spawn(move || (0..100).try_for_each(|_| transfer(&connection, from, to, 1)))
             })
             .collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no panic in a worker"))
     })?;
 
-    let rows = connection.execute("SELECT sum(balance) FROM accounts")?;
-    let sum = rows.row_values().next().expect("an aggregate has a row").remove(0);
-    println!("both accounts together: {}", sum.display(rows.schema()[0].ty));
-    assert_eq!(sum, Value::Integer(2000));
+    let error = transfer(&connection, 1, 2, 5000).expect_err("nobody has so much");
+    assert_eq!((error.kind(), error.table()), (ErrorKind::Constraint, Some("accounts")));
+
+    let sum: i64 = connection.query_row_as("SELECT sum(balance) FROM accounts", ())?;
+    println!("both accounts together: {sum}");
+    assert_eq!(sum, 2000);
     Ok(())
 }

@@ -42,6 +42,43 @@ impl Default for Config {
     }
 }
 
+/// Options one after another.
+///
+/// ```
+/// use entasis::{Config, Database};
+///
+/// let config = Config::new().with_threads(2).with_memory_limit(512 << 20);
+/// let connection = Database::in_memory(config)?.connect();
+/// assert_eq!(connection.query_row_as::<String>("SHOW memory_limit", ())?, "536.9 MB");
+/// # Ok::<(), entasis::Error>(())
+/// ```
+impl Config {
+    /// The defaults: all cores, and 80 % of the machine's memory.
+    pub fn new() -> Config {
+        Config::default()
+    }
+
+    /// The same with so many workers of a statement, including the calling thread; at least one.
+    pub fn with_threads(self, threads: usize) -> Config {
+        Config { threads: threads.max(1), ..self }
+    }
+
+    /// The same with so many bytes that tables, statements and results may use together.
+    pub fn with_memory_limit(self, bytes: usize) -> Config {
+        Config { memory_limit: bytes, ..self }
+    }
+
+    /// The same, opening the database read-only or not.
+    pub fn with_read_only(self, read_only: bool) -> Config {
+        Config { read_only, ..self }
+    }
+
+    /// The same, opening a database whose log is lost or not ([`Config::allow_missing_log`]).
+    pub fn with_missing_log_allowed(self, allowed: bool) -> Config {
+        Config { allow_missing_log: allowed, ..self }
+    }
+}
+
 impl Config {
     /// Sets an option by its SQL name, as `connect(database, threads=2)` in Python does.
     ///

@@ -6,7 +6,7 @@
 //! Outside a transaction each statement is a transaction of its own. Within one, a statement that fails is
 //! undone, and the transaction goes on.
 
-use crate::arguments::{self, Arguments};
+use crate::arguments::{self, Argument};
 use crate::catalog::Names;
 use crate::database::Database;
 use crate::home::Home;
@@ -178,15 +178,11 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::query`], for a single statement whose arguments may be lists.
+    /// As [`Connection::query`], for a single statement some of whose arguments are lists.
     ///
     /// # Errors
     /// Those of [`Connection::query`]; input, if a list is given where only a single value is possible.
-    pub fn query_with(&self, sql: &str, arguments: &Arguments) -> Result<Rows> {
-        let arguments = match arguments {
-            Arguments::Values(values) => return self.query(sql, values),
-            Arguments::Lists(arguments) => arguments,
-        };
+    pub(crate) fn query_lists(&self, sql: &str, arguments: &[Argument]) -> Result<Rows> {
         self.refuse_elsewhere()?;
         self.session.cancel.clear();
         let Ok(prepared) = self.session.prepare(sql)? else {
@@ -196,6 +192,19 @@ impl Connection {
         let _memory =
             prepared::reserve(|| self.session.context().memory, values.iter().map(|(value, _)| value))?;
         self.run(&parsed, None, &values)
+    }
+
+    /// For each parameter of the statement in `sql`, whether it is compared with, so that it may be a list.
+    /// Several statements take no lists.
+    ///
+    /// # Errors
+    /// Those of parsing.
+    pub(crate) fn list_parameters(&self, sql: &str) -> Result<Vec<bool>> {
+        self.refuse_elsewhere()?;
+        Ok(match self.session.prepare(sql)? {
+            Ok(prepared) => prepared.list_parameters().to_vec(),
+            Err(_) => Vec::new(),
+        })
     }
 
     /// The names of the parameters in `sql`, in order and in lower case; none, if they are written `?` or

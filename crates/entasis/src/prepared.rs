@@ -16,7 +16,7 @@ use entasis_engine::template::Template;
 use entasis_sql::{Keyed, Parsed, Statement};
 use entasis_vector::{DataType, Result, Value};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Number of statements that a connection remembers.
@@ -67,6 +67,8 @@ pub(crate) struct Prepared {
     program: Mutex<Option<(State, Option<Arc<Program>>)>>,
     /// What is kept for it as a statement on rows.
     pub(crate) template: Mutex<Known>,
+    /// For each parameter, whether it may be a list; found out when one is given.
+    lists: OnceLock<Vec<bool>>,
 }
 
 /// The state for which a program is compiled.
@@ -175,7 +177,18 @@ impl Prepared {
             parsed,
             program: Mutex::default(),
             template: Mutex::default(),
+            lists: OnceLock::new(),
         }
+    }
+
+    /// For each parameter, whether the statement compares with it, so that it may be a list of values.
+    pub(crate) fn list_parameters(&self) -> &[bool] {
+        self.lists.get_or_init(|| {
+            let places = 0..self.parsed.parameters();
+            let only = |place| places.clone().map(move |other| (other == place).then_some(1));
+            let takes_list = |place| self.parsed.with_lists(&only(place).collect::<Vec<_>>()).is_ok();
+            places.clone().map(takes_list).collect()
+        })
     }
 
     /// True if the statement names rows by values of their columns, which may be a key.

@@ -142,6 +142,11 @@ impl Rows {
         &self.set().chunks
     }
 
+    /// Names and types of the columns, shared.
+    pub(crate) fn shared_schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
     /// The row, if the statement named it by its key; other results are in [`Rows::chunks`].
     pub fn single_row(&self) -> Option<&[Value]> {
         self.row.as_deref()

@@ -188,13 +188,18 @@ fn run(session: &Session, plan: &Plan, context: &QueryContext, sink: &StreamSink
 
 impl Stream {
     /// The rows of a statement that has run.
-    fn of(rows: Rows) -> Stream {
+    pub(crate) fn of(rows: Rows) -> Stream {
         let (schema, changed) = (Arc::new(rows.schema().clone()), rows.changed());
         Stream { schema, changed, source: Source::Rows(rows, 0) }
     }
 
     /// Names and types of the columns; empty for statements without a result.
     pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Names and types of the columns, shared.
+    pub(crate) fn shared_schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 

@@ -67,10 +67,14 @@ impl ErrorKind {
 
 /// Conditions that have an SQLSTATE narrower than that of their kind.
 pub mod sqlstate {
+    /// A query that returns no row where one is expected.
+    pub const NO_ROW: &str = "02000";
     /// Numbers and values of parameters do not match.
     pub const PARAMETERS: &str = "07001";
     /// A statement that changes one row twice.
     pub const CARDINALITY: &str = "21000";
+    /// NULL where the program asks for a value.
+    pub const UNEXPECTED_NULL: &str = "22002";
     /// A value is too large for its type.
     pub const OUT_OF_RANGE: &str = "22003";
     /// A division by zero.
@@ -89,6 +93,8 @@ pub mod sqlstate {
     pub const CHECK: &str = "23514";
     /// A change of something that is read-only.
     pub const READ_ONLY: &str = "25006";
+    /// A value of one type where the program asks for another.
+    pub const TYPE_MISMATCH: &str = "42804";
     /// A prepared statement that does not exist.
     pub const NOT_PREPARED: &str = "26000";
     /// Text that is no SQL.
@@ -137,12 +143,24 @@ struct Inner {
     hint: Option<String>,
     position: Option<Position>,
     sqlstate: Option<&'static str>,
+    table: Option<Box<str>>,
+    column: Option<Box<str>>,
+    constraint: Option<Box<str>>,
 }
 
 impl Error {
     /// An error of `kind` that reads `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), hint: None, position: None, sqlstate: None }))
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            hint: None,
+            position: None,
+            sqlstate: None,
+            table: None,
+            column: None,
+            constraint: None,
+        }))
     }
     /// The statement or its data are wrong.
     pub fn input(message: impl Into<String>) -> Error {
@@ -183,6 +201,21 @@ impl Error {
         self.0.sqlstate = Some(code);
         self
     }
+    /// The same error with the table that it is about.
+    pub fn with_table(mut self, name: impl Into<Box<str>>) -> Error {
+        self.0.table = Some(name.into());
+        self
+    }
+    /// The same error with the column that it is about.
+    pub fn with_column(mut self, name: impl Into<Box<str>>) -> Error {
+        self.0.column = Some(name.into());
+        self
+    }
+    /// The same error with the constraint that it is about.
+    pub fn with_constraint(mut self, name: impl Into<Box<str>>) -> Error {
+        self.0.constraint = Some(name.into());
+        self
+    }
     /// The same error with `context` in front of its message: where it happened.
     pub fn with_context(mut self, context: impl fmt::Display) -> Error {
         self.0.message = format!("{context}: {}", self.0.message);
@@ -203,6 +236,19 @@ impl Error {
     /// Its SQLSTATE, as in PostgreSQL: that of its condition, if known, otherwise that of its kind.
     pub fn sqlstate(&self) -> &'static str {
         self.0.sqlstate.unwrap_or(self.0.kind.sqlstate())
+    }
+    /// The table that the error is about, if that is known: of a violated constraint, the table that
+    /// declares it.
+    pub fn table(&self) -> Option<&str> {
+        self.0.table.as_deref()
+    }
+    /// The column that the error is about, if that is known and there is only one.
+    pub fn column(&self) -> Option<&str> {
+        self.0.column.as_deref()
+    }
+    /// The name of the violated constraint, if it has one: that of NOT NULL has none.
+    pub fn constraint(&self) -> Option<&str> {
+        self.0.constraint.as_deref()
     }
     /// Where in the statement, if that is known.
     pub fn position(&self) -> Option<Position> {

@@ -4,12 +4,12 @@
 //! ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
 
 use crate::constraints::claims::{Claim, Side, judge_unreferred, without_nulls};
-use crate::constraints::values::Values;
+use crate::constraints::values::{Values, about};
 use crate::work::Work;
 use entasis_storage::definition::ForeignKey;
 use entasis_storage::{AppendedRows, TableEntry};
 use entasis_vector::error::sqlstate::FOREIGN_KEY;
-use entasis_vector::{DataType, Error, ErrorKind, Result};
+use entasis_vector::{DataType, Error, Result};
 use std::sync::Arc;
 
 /// The columns of a table that its foreign keys concern: for each of its own, the referring columns; then for
@@ -116,7 +116,7 @@ pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<Ta
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
             let text =
                 format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
-            let error = Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY);
+            let error = about(&child, &key.name, &key.columns, text).with_sqlstate(FOREIGN_KEY);
             let hint = format!(
                 "truncate both: TRUNCATE {}, {}; or all that refer to it: CASCADE",
                 entry.name, child.name

@@ -9,11 +9,11 @@
 //! Rows that refer to deleted keys are looked up by a key or index of the referring table on these columns,
 //! or else searched row by row.
 
-use super::values::{Values, shown};
+use super::values::{Values, about, shown};
 use entasis_storage::definition::ForeignKey;
 use entasis_storage::{Datum, Table, TableEntry, TableSnapshot, Transaction};
 use entasis_vector::error::sqlstate::FOREIGN_KEY;
-use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use entasis_vector::{DataType, Error, Result, Value};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Claim {
                 let gone: Vec<&Values> = keys.iter().filter(|row| !lookup.has_values(row)).collect();
                 match (first_referred(see, child, key, &gone), side) {
                     (None, _) => Ok(()),
-                    (Some(row), Side::Came) => Err(dangling(key, parent, row)),
+                    (Some(row), Side::Came) => Err(dangling(key, parent, child, row)),
                     (Some(row), Side::Went) => Err(missing(key, parent, child, row)),
                 }
             }
@@ -172,10 +172,10 @@ fn first_dangling(
     })
 }
 
-fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
+fn dangling(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Values) -> Error {
     let shown = shown(parent, &key.references, row);
     let text = format!("foreign key {}: no row of table {} has {shown}", key.name, parent.name);
-    Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
+    about(child, &key.name, &key.columns, text).with_sqlstate(FOREIGN_KEY)
 }
 
 fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Values) -> Error {
@@ -184,7 +184,7 @@ fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Valu
         "foreign key {}: rows of table {} refer to {shown} of table {}",
         key.name, child.name, parent.name
     );
-    Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
+    about(child, &key.name, &key.columns, text).with_sqlstate(FOREIGN_KEY)
 }
 
 /// The rows without a NULL, in order and without duplicates.

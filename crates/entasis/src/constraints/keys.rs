@@ -1,12 +1,12 @@
 //! Keys: how their indexes change, and the check that no two rows have equal keys.
 
 use super::indexed_rows::{datums, find_rows};
-use super::values::{Values, shown};
+use super::values::{Values, about, shown};
 use crate::interrupt::Interrupt;
 use entasis_storage::definition::KeyKind;
 use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::error::sqlstate;
-use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use entasis_vector::{DataType, Error, Result, Value};
 
 /// The values that a key of the table gains and loses.
 #[derive(Default)]
@@ -106,7 +106,7 @@ pub(crate) fn duplicate(entry: &TableEntry, number: usize, values: &[Value]) -> 
     let key = &entry.definition.keys[number];
     let shown = shown(entry, &key.columns, values);
     let text = format!("duplicate key: {shown} is in table {} already (constraint {})", entry.name, key.name);
-    Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::UNIQUE)
+    about(entry, &key.name, &key.columns, text).with_sqlstate(sqlstate::UNIQUE)
 }
 
 /// The rows of a writer's table that have a key.

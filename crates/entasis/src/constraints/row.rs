@@ -14,7 +14,10 @@ pub(crate) fn judge_null(entry: &TableEntry, column: usize, value: Datum<'_>) ->
         return Ok(());
     }
     let text = format!("NULL in column {}.{}, which is declared NOT NULL", entry.name, field.name);
-    let error = Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::NOT_NULL);
+    let error = Error::new(ErrorKind::Constraint, text)
+        .with_sqlstate(sqlstate::NOT_NULL)
+        .with_table(&*entry.name)
+        .with_column(&*field.name);
     // SQLite numbers the rows then.
     let is_number = field.ty.is_integer()
         && entry.definition.primary_key().is_some_and(|key| key.columns == [column])
@@ -94,5 +97,8 @@ fn violated(entry: &TableEntry, name: &str, chunk: &Chunk, row: usize, values: u
             text += &format!(" by a row with {}", shown(entry, &columns, &values));
         }
     }
-    Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::CHECK)
+    Error::new(ErrorKind::Constraint, text)
+        .with_sqlstate(sqlstate::CHECK)
+        .with_table(&*entry.name)
+        .with_constraint(name)
 }

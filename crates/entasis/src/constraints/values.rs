@@ -2,7 +2,7 @@
 
 use entasis_storage::index::ROW_NUMBER;
 use entasis_storage::{Datum, TableEntry};
-use entasis_vector::{Chunk, Value};
+use entasis_vector::{Chunk, Error, ErrorKind, Value};
 
 /// Values of some columns of a row.
 pub(crate) type Values = Vec<Value>;
@@ -33,4 +33,13 @@ pub(crate) fn shown(entry: &TableEntry, columns: &[usize], values: &[Value]) -> 
         }
     };
     columns.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The error of a constraint of a table on these columns.
+pub(crate) fn about(entry: &TableEntry, constraint: &str, columns: &[usize], text: String) -> Error {
+    let error = Error::new(ErrorKind::Constraint, text).with_table(&*entry.name).with_constraint(constraint);
+    match columns {
+        [column] => error.with_column(&*entry.table.schema()[*column].name),
+        _ => error,
+    }
 }

@@ -73,7 +73,7 @@ fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
 fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
     for (message, plan) in std::mem::take(&mut to.violations) {
         if query(session, plan)?.rows() > 0 {
-            return Err(Error::new(ErrorKind::Constraint, message));
+            return Err(Error::new(ErrorKind::Constraint, message).with_table(&*entry.name));
         }
     }
     references::follow_columns(work, entry, &mut to)?;

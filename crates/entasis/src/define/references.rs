@@ -27,7 +27,11 @@ fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint:
         names.join(", "),
         entry.name
     );
-    Error::new(ErrorKind::Constraint, format!("{text}, {what}")).with_hint(hint).with_sqlstate(FOREIGN_KEY)
+    Error::new(ErrorKind::Constraint, format!("{text}, {what}"))
+        .with_hint(hint)
+        .with_sqlstate(FOREIGN_KEY)
+        .with_table(child)
+        .with_constraint(&*key.name)
 }
 
 /// Refuses to drop or replace a table to which others refer, except for tables that are dropped with it.
@@ -45,7 +49,11 @@ pub(super) fn refuse_referred(work: &Work, entry: &TableEntry, together: &[Strin
                 "drop table {} or the constraint first, or use DROP TABLE {} CASCADE, which drops the constraint",
                 child.name, entry.name
             );
-            Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(FOREIGN_KEY))
+            Err(Error::new(ErrorKind::Constraint, text)
+                .with_hint(hint)
+                .with_sqlstate(FOREIGN_KEY)
+                .with_table(&*child.name)
+                .with_constraint(&*key.name))
         }
     }
 }

@@ -15,9 +15,9 @@ struct Listed {
 }
 
 /// The relation called `name` with the rows `rows`, each with a value for each of `columns`.
-pub(crate) fn listed(name: &str, columns: &[(&str, DataType)], rows: Vec<Vec<Value>>) -> Arc<dyn Relation> {
+pub(crate) fn listed(name: &str, columns: &[(&str, DataType)], rows: Arc<[Vec<Value>]>) -> Arc<dyn Relation> {
     let schema = columns.iter().map(|&(name, ty)| Field::new(name, ty)).collect();
-    Arc::new(Listed { name: name.to_owned(), schema, rows: rows.into() })
+    Arc::new(Listed { name: name.to_owned(), schema, rows })
 }
 
 /// A text, as a value.

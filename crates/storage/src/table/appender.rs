@@ -165,7 +165,10 @@ impl Appender {
                     self.table.name(),
                     field.name
                 );
-                return Err(Error::new(ErrorKind::Constraint, text).with_sqlstate(NOT_NULL));
+                return Err(Error::new(ErrorKind::Constraint, text)
+                    .with_sqlstate(NOT_NULL)
+                    .with_table(self.table.name())
+                    .with_column(&*field.name));
             }
         }
         Ok(())
