@@ -1,0 +1,3 @@
+"""The tests: SQLAlchemy's."""
+
+from sqlalchemy.testing.suite import *  # noqa: F403
