@@ -4,6 +4,9 @@ Most of it is what SQLAlchemy writes for standard SQL. `ON CONFLICT` is PostgreS
 own methods for it are used: `sqlalchemy.dialects.postgresql.insert` works as well as `entasis.sqlalchemy.insert`.
 """
 
+# mypy: disable-error-code="override, no-untyped-call, no-any-return, attr-defined, union-attr"
+# What a dialect overrides is hardly typed by SQLAlchemy.
+
 from __future__ import annotations
 
 from typing import Any
@@ -43,6 +46,17 @@ class EntasisCompiler(compiler.SQLCompiler):
             text += "\n OFFSET " + self.process(select._offset_clause, **kw)
         return text
 
+    def fetch_clause(self, select: Any, fetch_clause: Any = None, **kw: Any) -> str:
+        # The number of FETCH is a literal or a parameter; LIMIT takes any expression.
+        if fetch_clause is None and not any(select._fetch_clause_options.values()):
+            fetch_clause = select._fetch_clause
+        if fetch_clause is None:
+            return super().fetch_clause(select, **kw)
+        text = "\n LIMIT " + self.process(fetch_clause, **kw)
+        if select._offset_clause is not None:
+            text += "\n OFFSET " + self.process(select._offset_clause, **kw)
+        return text
+
     def update_from_clause(
         self, update_stmt: Any, from_table: Any, extra_froms: Any, from_hints: Any, **kw: Any
     ) -> str:
@@ -57,6 +71,11 @@ class EntasisCompiler(compiler.SQLCompiler):
         kw["asfrom"] = True
         return ", ".join(table._compiler_dispatch(self, fromhints=hints, **kw) for table in tables)
 
+    def visit_tablesample(self, tablesample: Any, asfrom: bool = False, **kw: Any) -> str:
+        # The share and the seed are literals.
+        kw["literal_execute"] = True
+        return str(super().visit_tablesample(tablesample, asfrom=asfrom, **kw))
+
     def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:
         columns = (
             "NULL" if ty._isnull else f"CAST(NULL AS {self.dialect.type_compiler_instance.process(ty)})"
@@ -65,6 +84,16 @@ class EntasisCompiler(compiler.SQLCompiler):
         return f"SELECT {', '.join(columns)} WHERE false"
 
     # Expressions.
+
+    def visit_column(self, column: Any, *, include_table: bool = True, **kw: Any) -> str:
+        # In a change, the table that is changed is known by its name without a schema.
+        changed = self.dml_compile_state.dml_table if self.dml_compile_state is not None else None
+        is_changed = changed is not None and column.table is changed
+        if include_table and is_changed and self.preparer.schema_for_object(changed):
+            name: str = super().visit_column(column, include_table=False, **kw)
+            return f"{self.preparer.quote(changed.name)}.{name}"
+        text: str = super().visit_column(column, include_table=include_table, **kw)
+        return text
 
     def render_bind_cast(self, type_: Any, dbapi_type: Any, sqltext: str) -> str:
         name = self.dialect.type_compiler_instance.process(dbapi_type, identifier_preparer=self.preparer)
@@ -143,6 +172,10 @@ class EntasisCompiler(compiler.SQLCompiler):
 
 class EntasisDDLCompiler(compiler.DDLCompiler):
     """Declarations."""
+
+    def visit_create_index(self, create: Any, include_schema: bool = True, **kw: Any) -> str:
+        # An index whose name has no schema would be in the default one, and not in that of its table.
+        return str(super().visit_create_index(create, include_schema=include_schema, **kw))
 
     def get_column_specification(self, column: Any, **kw: Any) -> str:
         text = super().get_column_specification(column, **kw)
@@ -277,7 +310,7 @@ class EntasisTypeCompiler(compiler.GenericTypeCompiler):
 class EntasisIdentifierPreparer(compiler.IdentifierPreparer):
     """Names: in quotes where they would be read as something else."""
 
-    reserved_words = RESERVED
+    reserved_words = set(RESERVED)
 
     def quote_schema(self, schema: str, force: Any = None) -> str:
         """`sales`, or `archive.sales` for a schema of an attached database."""

@@ -5,6 +5,9 @@ once and its connections are duplicates of the first one, so that all see the sa
 ends it, as it does with SQLite's.
 """
 
+# mypy: disable-error-code="override, misc"
+# The levels that SQLAlchemy's types know do not include ours.
+
 from __future__ import annotations
 
 import threading
@@ -110,8 +113,15 @@ class EntasisDialect(Reflection, default.DefaultDialect):
         )
     ]
 
-    def __init__(self, **kw: Any) -> None:
+    def __init__(
+        self,
+        json_serializer: Callable[[Any], str] | None = None,
+        json_deserializer: Callable[[str], Any] | None = None,
+        **kw: Any,
+    ) -> None:
         super().__init__(**kw)
+        self._json_serializer = json_serializer
+        self._json_deserializer = json_deserializer
         self._memory: Any = None
         self._memory_lock = threading.Lock()
 
@@ -176,21 +186,17 @@ class EntasisDialect(Reflection, default.DefaultDialect):
         """Begins a transaction."""
         dbapi_connection.begin()
 
-    def get_isolation_level_values(self, dbapi_conn: Any) -> list[str]:
+    def get_isolation_level_values(self, dbapi_conn: Any) -> Any:
         """The names of the levels."""
         return list(LEVELS)
-
-    def get_default_isolation_level(self, dbapi_conn: Any) -> str:
-        """The level of a new connection."""
-        return LEVELS[0]
 
     def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
         """Sets the level from the next transaction on."""
         dbapi_connection.level = level
 
-    def get_isolation_level(self, dbapi_connection: Any) -> str:
+    def get_isolation_level(self, dbapi_connection: Any) -> Any:
         """The level that was set."""
-        return str(dbapi_connection.level)
+        return dbapi_connection.level
 
     def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
         """Whether each statement is committed."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Callable, Collection, Iterable, NamedTuple
 
-from sqlalchemy import exc
+from sqlalchemy import exc, util
 from sqlalchemy.engine import Connection, reflection
 from sqlalchemy.engine.reflection import ObjectKind, ObjectScope, ReflectionDefaults
 
@@ -26,6 +26,14 @@ MAIN, PUBLIC = "main", "public"
 
 #: Actions of foreign keys that are not said.
 _NO_ACTION = "NO ACTION"
+
+#: How many constraints have a name: two tables may have checks or foreign keys of one name, and
+#: `information_schema` says of these only the name.
+_NAMESAKES = (
+    " JOIN (SELECT constraint_catalog, constraint_schema, constraint_name, count(*) AS namesakes"
+    " FROM information_schema.table_constraints GROUP BY ALL) n"
+    " USING (constraint_catalog, constraint_schema, constraint_name)"
+)
 
 
 class _Place(NamedTuple):
@@ -49,6 +57,18 @@ class _Relation(NamedTuple):
 def _folded(name: str) -> str:
     """The name of a table, schema or sequence as the catalog holds it."""
     return name.lower()
+
+
+def _without_namesakes(rows: Iterable[Any]) -> list[Any]:
+    """The rows of constraints that are the only ones of their names; warns of the others."""
+    found = []
+    for row in rows:
+        if row.namesakes == 1:
+            found.append(row)
+        else:
+            name, table = row.constraint_name, row.table_name
+            util.warn(f"constraint {name} of {table} is not reflected: another table has one of that name")
+    return found
 
 
 def _single(multi: str) -> Callable[..., Any]:
@@ -274,7 +294,6 @@ class Reflection:
             "nullable": row.is_nullable == "YES",
             "default": None if is_identity else row.column_default,
             "autoincrement": is_identity,
-            "comment": None,
         }
 
     def _keys(
@@ -315,7 +334,7 @@ class Reflection:
         for table, own in keys.items():
             if own:
                 [(name, columns)] = own
-                yield table, {"constrained_columns": columns, "name": name, "comment": None}
+                yield table, {"constrained_columns": columns, "name": name}
             else:
                 yield table, ReflectionDefaults.pk_constraint()
 
@@ -331,7 +350,7 @@ class Reflection:
     ) -> Iterable[Any]:
         keys = self._keys(connection, "UNIQUE", schema, filter_names, scope, kind)
         for table, own in keys.items():
-            yield table, [{"name": name, "column_names": columns, "comment": None} for name, columns in own]
+            yield table, [{"name": name, "column_names": columns} for name, columns in own]
 
     def get_multi_indexes(
         self,
@@ -369,11 +388,11 @@ class Reflection:
     ) -> Iterable[Any]:
         sql = (
             "SELECT f.table_catalog, f.table_schema, f.table_name, f.constraint_name, f.column_name,"
-            " f.ordinal_position, r.update_rule, r.delete_rule, u.table_schema AS referred_schema,"
+            " f.ordinal_position, r.update_rule, r.delete_rule, namesakes, u.table_schema AS referred_schema,"
             " u.table_name AS referred_table, u.column_name AS referred_column"
             " FROM information_schema.referential_constraints r"
             " JOIN information_schema.key_column_usage f USING (constraint_catalog, constraint_schema,"
-            " constraint_name) JOIN information_schema.key_column_usage u"
+            f" constraint_name){_NAMESAKES} JOIN information_schema.key_column_usage u"
             " ON u.constraint_catalog = r.unique_constraint_catalog"
             " AND u.constraint_schema = r.unique_constraint_schema"
             " AND u.constraint_name = r.unique_constraint_name AND u.ordinal_position = f.ordinal_position"
@@ -381,7 +400,7 @@ class Reflection:
         prefix = self._place(connection, schema).prefix
         for table, rows in self._rows(connection, sql, schema, filter_names, scope, kind).items():
             keys: dict[str, dict[str, Any]] = {}
-            for row in sorted(rows, key=lambda row: (row.constraint_name, row.ordinal_position)):
+            for row in sorted(_without_namesakes(rows), key=lambda row: (row.constraint_name, row.ordinal_position)):
                 key = keys.setdefault(row.constraint_name, self._foreign_key(row, schema, prefix))
                 key["constrained_columns"].append(row.column_name)
                 key["referred_columns"].append(row.referred_column)
@@ -397,7 +416,6 @@ class Reflection:
             "referred_table": row.referred_table,
             "referred_columns": [],
             "options": {name: rule for name, rule in rules.items() if rule != _NO_ACTION},
-            "comment": None,
         }
 
     def get_multi_check_constraints(
@@ -411,15 +429,15 @@ class Reflection:
         **kw: Any,
     ) -> Iterable[Any]:
         sql = (
-            "SELECT t.table_catalog, t.table_schema, t.table_name, t.constraint_name, c.check_clause"
+            "SELECT t.table_catalog, t.table_schema, t.table_name, t.constraint_name, c.check_clause, namesakes"
             " FROM information_schema.table_constraints t JOIN information_schema.check_constraints c"
-            " USING (constraint_catalog, constraint_schema, constraint_name)"
+            f" USING (constraint_catalog, constraint_schema, constraint_name){_NAMESAKES}"
             " WHERE t.constraint_type = 'CHECK'"
         )
         for table, rows in self._rows(connection, sql, schema, filter_names, scope, kind).items():
-            rows.sort(key=lambda row: row.constraint_name)
+            rows = sorted(_without_namesakes(rows), key=lambda row: row.constraint_name)
             yield table, [
-                {"name": row.constraint_name, "sqltext": row.check_clause, "comment": None} for row in rows
+                {"name": row.constraint_name, "sqltext": row.check_clause} for row in rows
             ]
 
     get_columns = _single("get_multi_columns")
