@@ -288,8 +288,9 @@ def test_values_that_are_none_of_the_type(connection):
 
 
 def test_parts_of_structs_and_maps(connection):
-    table = sa.Table("t", sa.MetaData(), sa.Column("s", own.STRUCT({"x": sa.Integer(), "a b": sa.ARRAY(sa.Enum(Mood))})),
-                     sa.Column("m", own.MAP(sa.Integer, sa.Enum(Mood))))
+    place = own.STRUCT({"x": sa.Integer(), "a b": sa.ARRAY(sa.Enum(Mood))})
+    of = own.MAP(sa.Integer, sa.Enum(Mood))
+    table = sa.Table("t", sa.MetaData(), sa.Column("s", place), sa.Column("m", of))
     table.create(connection)
     connection.execute(table.insert(), {"s": {"x": 1, "a b": [Mood.SAD]}, "m": {5: Mood.HAPPY}})
     s, m = table.c.s, table.c.m
@@ -310,7 +311,8 @@ def test_types_that_are_not_known():
 
 def test_queries(connection):
     metadata = sa.MetaData()
-    t = sa.Table("t", metadata, sa.Column("a", sa.Integer), sa.Column("s", sa.String), sa.Column("l", sa.ARRAY(sa.Integer)))
+    columns = [sa.Column("a", sa.Integer), sa.Column("s", sa.String), sa.Column("l", sa.ARRAY(sa.Integer))]
+    t = sa.Table("t", metadata, *columns)
     metadata.create_all(connection)
     rows = [{"a": 1, "s": "x", "l": [1]}, {"a": 7, "s": "X%", "l": [2, 3]}, {"a": 2, "s": None, "l": None}]
     connection.execute(t.insert(), rows)
@@ -370,7 +372,8 @@ def test_changes(connection):
     assert connection.execute(t.update().where(t.c.id > 2900).values(n=0)).rowcount == 101
     assert connection.execute(t.delete().where(t.c.id > 2).returning(t.c.id)).all()[0] == (3,)
     run(connection, "INSERT INTO u VALUES (1, 50), (9, 90)")
-    assert connection.execute(t.update().where(t.c.id == u.c.id).values(n=u.c.n).returning(t.c.id, u.c.n)).all() == [(1, 50)]
+    changed = t.update().where(t.c.id == u.c.id).values(n=u.c.n).returning(t.c.id, u.c.n)
+    assert connection.execute(changed).all() == [(1, 50)]
     assert connection.execute(t.insert().from_select(["id", "n"], sa.select(u).where(u.c.id > 1))).rowcount == 1
     assert connection.execute(t.delete().where(t.c.id == u.c.id)).rowcount == 2
     assert connection.execute(t.select()).all() == [(2, 3000)]
@@ -644,7 +647,8 @@ def test_polars(engine):
     polars = pytest.importorskip("polars")
     with engine.begin() as connection:
         run(connection, "CREATE TABLE t AS SELECT range AS n, 'x' AS s FROM range(3)")
-    frame = polars.read_database("SELECT * FROM t WHERE n > :n ORDER BY n", engine, execute_options={"parameters": {"n": 0}})
+    options = {"parameters": {"n": 0}}
+    frame = polars.read_database("SELECT * FROM t WHERE n > :n ORDER BY n", engine, execute_options=options)
     assert frame.to_dict(as_series=False) == {"n": [1, 2], "s": ["x", "x"]}
 
 
