@@ -1,8 +1,14 @@
 //! The command line.
 
+use crate::commands::parse_rows;
 use crate::render::Mode;
+use crate::report::ErrorFormat;
+use crate::variables;
+use crate::words::parse_duration;
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const ABOUT: &str = "SQL on files and tables, in your process.
 
@@ -16,15 +22,27 @@ const EXAMPLES: &str = "Examples:
   Convert CSV to Parquet
     entasis -c \"COPY (SELECT * FROM 'logs/*.csv') TO 'logs.parquet'\"
   Use it in a pipe
-    entasis --mode csv -c \"SELECT * FROM 'a.parquet' LIMIT 9\" | head
+    entasis --mode csv -c \"SELECT * FROM 'a.parquet'\" | head
     echo 'SELECT 42' | entasis --mode json
+  Pass values, which never become part of the statement's text
+    entasis -v carrier=UA -c \"SELECT count(*) FROM 'flights.parquet' WHERE carrier = \\$carrier\"
+  Use it in a program
+    entasis --errors json --timeout 5s --stats -m jsonl -c \"SELECT 42 AS answer\"
+  Run a script as a whole or not at all
+    entasis my.db -1 -f changes.sql
   See what a table's layout costs a workload, without running it
     entasis layout my.db --table orders --workload ops.sql --plot orders.svg
   Look around
     entasis                    opens a prompt; .help lists its commands
     entasis demo               shows what it can do on generated and shipped data
 
-The exit code is 1 if a statement fails; the statements after it do not run.";
+Exit codes
+  0  everything ran
+  1  a statement or a command failed; those after it did not run, unless --continue is given
+  2  the command line is wrong
+  3  the database cannot be opened
+  4  a statement took longer than --timeout
+  130  Ctrl-C";
 
 /// The parsed command line.
 #[derive(Debug, Parser)]
@@ -58,6 +76,54 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value = "table")]
     pub mode: Mode,
 
+    /// Write results without the names of columns (csv, tsv, list, html, table)
+    #[arg(long)]
+    pub no_header: bool,
+
+    /// Write NULL as this text
+    #[arg(long, value_name = "TEXT")]
+    pub null: Option<String>,
+
+    /// Show at most this many rows of a table, or all [default: 40 on a terminal, all elsewhere]
+    #[arg(long, value_name = "N", value_parser = parse_rows)]
+    pub maxrows: Option<usize>,
+
+    /// Write results to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Write errors, notes and statistics as text or as JSON, one object per line
+    #[arg(long, value_enum, default_value = "text")]
+    pub errors: ErrorFormat,
+
+    /// Say after each statement how many rows it had, how long it took, and how much memory was used
+    #[arg(long)]
+    pub stats: bool,
+
+    /// Cancel a statement that takes longer than this, such as 500ms, 5s or 2min
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+
+    /// Give the parameter $NAME of statements a value; may be given more than once
+    #[arg(short, long = "variable", value_name = "NAME=VALUE", value_parser = variables::parse)]
+    pub variables: Vec<(String, String)>,
+
+    /// Go on after a statement that fails; the exit code is 1 in the end
+    #[arg(long = "continue")]
+    pub goes_on: bool,
+
+    /// Run everything in one transaction, which is rolled back if a statement fails
+    #[arg(short = '1', long, conflicts_with = "goes_on")]
+    pub single_transaction: bool,
+
+    /// Run the statements in this file first [default: init.sql in the directory of settings, at the prompt]
+    #[arg(long, value_name = "FILE")]
+    pub init: Option<PathBuf>,
+
+    /// Do not run the init.sql of the directory of settings
+    #[arg(long, conflicts_with = "init")]
+    pub no_init: bool,
+
     /// Threads that a statement may use [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
@@ -75,6 +141,18 @@ pub enum Task {
     Demo,
     /// Show the layout of a table, what a workload costs on it, and which layout key would suit
     Layout(LayoutArgs),
+    /// Write what completes the options of entasis in a command shell
+    Completions {
+        /// The command shell
+        shell: Shell,
+    },
+    /// Write the manual page
+    Man,
+}
+
+impl Task {
+    /// The names of all tasks, and of what may be meant as one.
+    pub const NAMES: [&str; 5] = ["demo", "layout", "completions", "man", "help"];
 }
 
 /// The arguments of `entasis layout`.
@@ -118,6 +196,14 @@ mod tests {
         assert_eq!((layout.table.as_str(), layout.workload), ("t", None));
         assert!(Args::try_parse_from(["entasis", "layout", "my.db"]).is_err());
         assert!(Args::parse_from(["entasis", "--readonly", "my.db"]).readonly);
+        let args =
+            Args::parse_from(["entasis", "-1", "-v", "a=b=c", "--timeout", "1.5s", "--maxrows", "all"]);
+        assert_eq!(args.variables, [("a".to_owned(), "b=c".to_owned())]);
+        assert_eq!((args.timeout, args.maxrows), (Some(Duration::from_millis(1500)), Some(0)));
+        for wrong in ["--timeout=5", "--maxrows=x", "-v1=2", "--errors=xml", "--mode=xml"] {
+            assert!(Args::try_parse_from(["entasis", wrong]).is_err(), "{wrong}");
+        }
+        assert!(Args::try_parse_from(["entasis", "-1", "--continue"]).is_err());
         assert!(Args::try_parse_from(["entasis", "--readonly"]).is_err());
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::editor::Highlight;
 use crate::progress::Steps;
-use crate::session::{Outcome, Session, count, duration};
+use crate::session::{Failure, Outcome, Session};
+use crate::words::{count, duration};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -79,8 +80,9 @@ ORDER BY minutes_late",
 /// # Errors
 /// Those of the output, and of writing the flight data if they are not found.
 pub fn run(session: &mut Session) -> io::Result<Outcome> {
-    if tpch(session)? == Outcome::Failed {
-        return Ok(Outcome::Failed);
+    let outcome = tpch(session)?;
+    if outcome != Outcome::Done {
+        return Ok(outcome);
     }
     let directory = flights()?;
     let style = session.style();
@@ -90,8 +92,9 @@ pub fn run(session: &mut Session) -> io::Result<Outcome> {
         let sql = sql.replace("{}", &directory.display().to_string());
         writeln!(session.out(), "\n{}\n{};", style.bold(question), highlight.sql(&sql))?;
         session.out().flush()?;
-        if session.statement(&sql, 1)? == Outcome::Failed {
-            return Ok(Outcome::Failed);
+        let outcome = session.statement(&sql, 1)?;
+        if outcome != Outcome::Done {
+            return Ok(outcome);
         }
     }
     let command = std::env::args().next().unwrap_or_else(|| "entasis".to_owned());
@@ -119,7 +122,7 @@ fn tpch(session: &mut Session) -> io::Result<Outcome> {
     drop(bar);
     if let Err(error) = loaded {
         eprintln!("{error}");
-        return Ok(Outcome::Failed);
+        return Ok(Outcome::Failed(Failure::Statement));
     }
     let took = duration(start.elapsed());
     writeln!(session.out(), "{}", style.bold("The 22 queries of TPC-H at scale 0.1, in memory"))?;
@@ -147,7 +150,7 @@ fn tpch(session: &mut Session) -> io::Result<Outcome> {
             Err(error) => {
                 session.out().flush()?;
                 eprintln!("{name}: {error}");
-                return Ok(Outcome::Failed);
+                return Ok(Outcome::Failed(Failure::Statement));
             }
         }
     }

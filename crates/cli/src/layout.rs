@@ -3,8 +3,9 @@
 //! opened read-only.
 
 use crate::args::LayoutArgs;
+use crate::literal::text_literal;
 use crate::plot::{Part, Plot};
-use crate::session::{Outcome, Session};
+use crate::session::{Fault, Outcome, Session};
 use entasis::{DataType, Result, Rows, Value};
 use std::io;
 
@@ -13,7 +14,7 @@ use std::io;
 /// # Errors
 /// Those of the output, and of the file of the plot.
 pub fn run(session: &mut Session, args: &LayoutArgs) -> io::Result<Outcome> {
-    let workload = args.workload.as_ref().map(|path| quoted(&path.display().to_string()));
+    let workload = args.workload.as_ref().map(|path| text_literal(&path.display().to_string()));
     let suffix = workload.as_ref().map_or(String::new(), |workload| format!(" FOR {workload}"));
     let explain = format!("EXPLAIN LAYOUT {}{suffix}", args.table);
     let page = match session.ask(&explain)? {
@@ -25,8 +26,8 @@ pub fn run(session: &mut Session, args: &LayoutArgs) -> io::Result<Outcome> {
     }
     writeln!(session.out())?;
     let arguments = match &workload {
-        Some(workload) => format!("{}, {workload}", quoted(&args.table)),
-        None => quoted(&args.table),
+        Some(workload) => format!("{}, {workload}", text_literal(&args.table)),
+        None => text_literal(&args.table),
     };
     let advice = session.run(&format!("SELECT * FROM entasis_layout_advice({arguments})"))?;
     let (Some(path), Outcome::Done) = (&args.plot, advice) else { return Ok(advice) };
@@ -46,10 +47,6 @@ pub fn run(session: &mut Session, args: &LayoutArgs) -> io::Result<Outcome> {
     writeln!(session.out(), "The plot is in {}.", path.display())?;
     session.out().flush()?;
     Ok(Outcome::Done)
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn text(value: &Value) -> String {
@@ -84,7 +81,7 @@ impl Session {
         let rows: Result<Rows> = self.connection().execute(sql);
         match rows {
             Ok(rows) => Ok(Ok(rows)),
-            Err(error) => self.fail(&error, sql, 1).map(Err),
+            Err(error) => self.ended(Err(Fault::Error(error)), sql, 1).map(Err),
         }
     }
 }

@@ -3,49 +3,62 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `args`, `main` | the command line |
-//! | `session` | runs pieces of script and dot commands, shows results |
-//! | `shell`, `editor`, `complete` | the prompt: history, colours, completion |
+//! | `args`, `main`, `open` | the command line, opening databases |
+//! | `session`, `run` | the state of a session; running a statement |
+//! | `commands` | the dot commands: one list, one file for each subject |
+//! | `render`, `output` | one file for each output format; where results go, and the pager |
+//! | `shell`, `editor`, `complete`, `folders` | the prompt: history, colours, completion, `init.sql` |
 //! | `others` | commands of other shells, and mistyped ones |
-//! | `lex`, `script` | SQL text: tokens, statements |
-//! | `render` | one file for each output format |
-//! | `report`, `style`, `progress`, `interrupt` | errors, colours, progress bars, Ctrl-C |
+//! | `lex`, `script`, `literal` | SQL text: tokens, statements, values |
+//! | `variables`, `deadline` | parameters and time limits of statements |
+//! | `report`, `style`, `words`, `progress`, `interrupt` | errors, colours, numbers, progress bars, Ctrl-C |
 //! | `demo` | `entasis demo` |
 //! | `layout`, `plot` | `entasis layout`, and its picture |
 //!
 //! It uses only the public interface of the crate `entasis`.
 
 mod args;
+mod commands;
 mod complete;
+mod deadline;
 mod demo;
 mod editor;
+mod folders;
 mod interrupt;
 mod layout;
 mod lex;
+mod literal;
+mod open;
 mod others;
+mod output;
 mod plot;
 mod progress;
 mod render;
 mod report;
+mod run;
 mod script;
 mod session;
 mod shell;
 mod style;
+mod variables;
+mod words;
 
 use args::{Args, Task};
-use clap::Parser;
-use entasis::{Config, Database, Error, Progress};
-use progress::with_bar;
-use session::{Outcome, Session};
-use std::io::{self, IsTerminal, Read};
+use clap::{CommandFactory, Parser};
+use entasis::Error;
+use open::{Mistyped, Opener};
+use output::Destination;
+use report::{Origin, Reporter};
+use session::{Failure, Outcome, Session};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use style::Style;
+use variables::Variables;
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
-        Ok(Outcome::Failed) => ExitCode::FAILURE,
+        Ok(Outcome::Failed(failure)) => ExitCode::from(failure.code()),
         Ok(_) => ExitCode::SUCCESS,
         // The reader of our output has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -57,25 +70,101 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<Outcome> {
-    if let Some(error) = args.database.as_deref().and_then(mistyped) {
-        return fail(&error);
-    }
-    let connection = match open(args) {
-        Ok(database) => database.connect(),
-        Err(error) => return fail(&error),
-    };
-    let mut session = Session::new(connection, args.mode);
     match &args.task {
-        Some(Task::Demo) => return demo::run(&mut session),
-        Some(Task::Layout(layout)) => return layout::run(&mut session, layout),
+        Some(Task::Completions { shell }) => {
+            clap_complete::generate(*shell, &mut Args::command(), "entasis", &mut io::stdout());
+            return Ok(Outcome::Done);
+        }
+        Some(Task::Man) => {
+            clap_mangen::Man::new(Args::command()).render(&mut io::stdout())?;
+            return Ok(Outcome::Done);
+        }
+        _ => {}
+    }
+    let mut session = match session(args) {
+        Ok(session) => session,
+        Err((error, failure)) => {
+            let style = Style::new(io::stderr().is_terminal());
+            Reporter { format: args.errors, style }.error(&mut io::stderr(), &error, Origin::NONE)?;
+            return Ok(Outcome::Failed(failure));
+        }
+    };
+    let ran = match &args.task {
+        Some(Task::Layout(layout)) => layout::run(&mut session, layout),
+        Some(Task::Demo) => demo::run(&mut session),
+        _ => scripts(&mut session, args),
+    }?;
+    let closed = session.close()?;
+    let outcome = session.outcome(ran);
+    Ok(if let Outcome::Failed(_) = outcome { outcome } else { session.outcome(closed) })
+}
+
+/// A session as the command line wants it.
+fn session(args: &Args) -> Result<Session, (Error, Failure)> {
+    match args.database.as_deref().and_then(|path| open::mistyped(path, &Task::NAMES)) {
+        Some(Mistyped::Statement(error)) => return Err((error, Failure::Usage)),
+        Some(Mistyped::Word(error)) => return Err((error, Failure::Open)),
         None => {}
     }
+    let layout = match &args.task {
+        Some(Task::Layout(layout)) => Some(&layout.database),
+        _ => None,
+    };
+    let opener = Opener {
+        threads: args.threads.clone(),
+        memory_limit: args.memory_limit.clone(),
+        read_only: args.readonly || layout.is_some(),
+    };
+    opener.config().map_err(|error| (error, Failure::Usage))?;
+    let path = args.database.as_ref().or(layout).filter(|path| *path != Path::new(":memory:"));
+    let database = opener.open(path.map(|path| path.as_path())).map_err(|error| (error, Failure::Open))?;
+    let mut session = Session::new(database.connect(), opener, path.cloned(), args.mode);
+    session.look.headers = !args.no_header;
+    session.look.null.clone_from(&args.null);
+    session.look.max_rows = args.maxrows;
+    session.switches.stats = args.stats;
+    session.switches.bail = !args.goes_on;
+    session.reporter.format = args.errors;
+    session.variables = Variables::new(&args.variables);
+    session.timeout = args.timeout;
+    if let Some(path) = &args.output {
+        let to = Destination::file(path).and_then(|to| session.out.redirect(Some(to)));
+        to.map_err(|error| (error, Failure::Usage))?;
+    }
+    Ok(session)
+}
+
+/// Runs the scripts of the command line, or that on standard input, or else opens a prompt.
+fn scripts(session: &mut Session, args: &Args) -> io::Result<Outcome> {
+    if let Some(init) = &args.init {
+        let outcome = session.run_file(init, 1)?;
+        if outcome != Outcome::Done {
+            return Ok(outcome);
+        }
+    }
+    let has_scripts = !(args.files.is_empty() && args.commands.is_empty() && args.statements.is_empty());
+    if !has_scripts && io::stdin().is_terminal() {
+        if args.single_transaction {
+            let error = Error::input("--single-transaction needs a script")
+                .with_hint("-f FILE, -c SQL, or a script on standard input");
+            return session.fail(&error, "", 1, Failure::Usage);
+        }
+        return shell::run(session, args.no_init || args.init.is_some()).map(|()| Outcome::Quit);
+    }
+    if args.single_transaction {
+        session.connection().execute("BEGIN").map_err(|error| io::Error::other(error.to_string()))?;
+    }
+    let outcome = match has_scripts {
+        true => given(session, args)?,
+        false => session.run_file(Path::new("-"), 1)?,
+    };
+    if args.single_transaction { end_transaction(session, outcome) } else { Ok(outcome) }
+}
+
+/// Runs the files and then the statements of the command line, up to the first that fails or quits.
+fn given(session: &mut Session, args: &Args) -> io::Result<Outcome> {
     for file in &args.files {
-        let source = match read(file) {
-            Ok(source) => source,
-            Err(error) => return fail(&Error::io(file.display(), &error)),
-        };
-        let outcome = session.run(&source)?;
+        let outcome = session.run_file(file, 1)?;
         if outcome != Outcome::Done {
             return Ok(outcome);
         }
@@ -86,112 +175,22 @@ fn run(args: &Args) -> io::Result<Outcome> {
             return Ok(outcome);
         }
     }
-    if !args.files.is_empty() || !args.commands.is_empty() || !args.statements.is_empty() {
-        return Ok(Outcome::Done);
-    }
-    if io::stdin().is_terminal() {
-        let name = args.database.as_ref().map_or("in memory".to_owned(), |path| path.display().to_string());
-        return shell::run(&mut session, &name).map(|()| Outcome::Quit);
-    }
-    let source = io::read_to_string(io::stdin())?;
-    session.run(&source)
+    Ok(Outcome::Done)
 }
 
-fn open(args: &Args) -> entasis::Result<Database> {
-    let layout = match &args.task {
-        Some(Task::Layout(layout)) => Some(&layout.database),
-        _ => None,
-    };
-    let mut config = Config {
-        when_idle: Some(entasis_allocator::give_back),
-        when_short: Some(entasis_allocator::give_back_now),
-        read_only: args.readonly || layout.is_some(),
-        ..Config::default()
-    };
-    if let Some(threads) = &args.threads {
-        config.set("threads", threads)?;
+/// Ends the transaction of `--single-transaction`.
+fn end_transaction(session: &mut Session, outcome: Outcome) -> io::Result<Outcome> {
+    if !session.connection().in_transaction() {
+        let error = Error::input("the script has ended the transaction of --single-transaction")
+            .with_hint("leave out COMMIT and ROLLBACK, or the option");
+        return match outcome {
+            Outcome::Failed(_) => Ok(outcome),
+            _ => session.fail(&error, "", 1, Failure::Statement),
+        };
     }
-    if let Some(limit) = &args.memory_limit {
-        config.set("memory_limit", limit)?;
+    let sql = if let Outcome::Failed(_) = outcome { "ROLLBACK" } else { "COMMIT" };
+    match session.connection().execute(sql) {
+        Ok(_) => Ok(outcome),
+        Err(error) => session.fail(&error, "", 1, Failure::Statement),
     }
-    match args.database.as_ref().or(layout) {
-        Some(path) => {
-            let opening = Arc::new(Progress::default());
-            config.opening = Some(opening.clone());
-            let show = io::stdout().is_terminal() && io::stderr().is_terminal();
-            with_bar("Opening", &opening, show, || Database::open(path, config))
-        }
-        None => Database::in_memory(config),
-    }
-}
-
-/// The error of an argument that is hardly meant to be the name of a new database: a statement, or a word
-/// without an extension or a directory, such as a mistyped task.
-fn mistyped(database: &Path) -> Option<Error> {
-    let name = database.to_str()?;
-    if name.is_empty() || name == ":memory:" || database.exists() {
-        return None;
-    }
-    let first = lex::tokens(name).into_iter().find(|token| !token.is_blank())?;
-    let begins = |word: &str| first.text(name).eq_ignore_ascii_case(word);
-    if STATEMENTS.iter().any(|word| begins(word)) && name.trim().contains(char::is_whitespace) {
-        return Some(
-            Error::input(format!("'{name}' is a statement and not the name of a database"))
-                .with_hint("entasis -c \"SELECT …\" runs a statement, and entasis my.db \"SELECT …\" runs it on a database"),
-        );
-    }
-    if name.contains(['.', '/', '\\']) {
-        return None;
-    }
-    let create = format!("to create a database of this name, write ./{name} or {name}.db");
-    let hint = match others::meant(name, ["demo", "layout", "help"].into_iter()) {
-        Some("help") => format!("did you mean --help? {create}"),
-        Some(task) => format!("did you mean {task}? {create}"),
-        None => create,
-    };
-    Some(Error::input(format!("there is no database '{name}'")).with_hint(hint))
-}
-
-/// Words with which statements begin.
-const STATEMENTS: [&str; 25] = [
-    "alter",
-    "attach",
-    "backup",
-    "begin",
-    "call",
-    "copy",
-    "create",
-    "delete",
-    "describe",
-    "drop",
-    "execute",
-    "explain",
-    "export",
-    "from",
-    "import",
-    "insert",
-    "pragma",
-    "select",
-    "set",
-    "show",
-    "summarize",
-    "update",
-    "values",
-    "vacuum",
-    "with",
-];
-
-fn read(path: &Path) -> io::Result<String> {
-    let mut source = String::new();
-    if path == Path::new("-") {
-        io::stdin().read_to_string(&mut source)?;
-    } else {
-        source = std::fs::read_to_string(path)?;
-    }
-    Ok(source)
-}
-
-fn fail(error: &Error) -> io::Result<Outcome> {
-    report::error(&mut io::stderr(), Style::new(io::stderr().is_terminal()), error, "", 1)?;
-    Ok(Outcome::Failed)
 }

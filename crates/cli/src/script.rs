@@ -6,6 +6,8 @@
 //! is not forgotten.
 
 use crate::lex::{Kind, tokens, tokens_from};
+use std::io;
+use std::path::Path;
 
 /// What the shell runs in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +19,21 @@ pub enum Piece<'a> {
         /// Its first line in the script.
         line: usize,
     },
-    /// A dot command without its dot, such as `mode csv`.
-    Command(&'a str),
+    /// A dot command.
+    Command {
+        /// The text without its dot, such as `mode csv`.
+        text: &'a str,
+        /// Its line in the script.
+        line: usize,
+    },
+}
+
+/// The text of a script in a file; `-` is standard input.
+///
+/// # Errors
+/// Those of reading it.
+pub fn read(path: &Path) -> io::Result<String> {
+    if path == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) }
 }
 
 /// The pieces of `source`, in order. Text of only blanks and closed comments is not a piece.
@@ -59,7 +74,8 @@ fn next<'a>(source: &'a str, from: usize, line: usize, pieces: &mut Vec<Piece<'a
             None if token.is_blank() && !token.open || text == ";" => {}
             None if text.starts_with('.') => {
                 let end = source[at..].find('\n').map_or(source.len(), |n| at + n);
-                pieces.push(Piece::Command(source[at + 1..end].trim().trim_end_matches(';').trim_end()));
+                let text = without_semicolon(source[at + 1..end].trim());
+                pieces.push(Piece::Command { text, line: line + lines(&source[from..at]) });
                 return end;
             }
             None => start = Some(at),
@@ -74,6 +90,14 @@ fn next<'a>(source: &'a str, from: usize, line: usize, pieces: &mut Vec<Piece<'a
         pieces.push(statement(start, source.len()));
     }
     source.len()
+}
+
+/// A command without the semicolon that hands put after it. After a blank, it is an argument.
+fn without_semicolon(command: &str) -> &str {
+    match command.strip_suffix(';') {
+        Some(before) if !before.ends_with(char::is_whitespace) => before,
+        _ => command,
+    }
 }
 
 /// How many lines end in a text.
@@ -112,7 +136,7 @@ mod tests {
             pieces(source),
             [
                 statement("select ';'", 2),
-                Piece::Command("mode csv"),
+                Piece::Command { text: "mode csv", line: 3 },
                 statement("select 2 -- ;\n + 1", 4),
                 statement("select 3", 5)
             ]
@@ -129,7 +153,10 @@ mod tests {
             assert_eq!(pieces(&format!("-- first\n {open}")), [piece(2)]);
             let select = Piece::Statement { sql: "select 1", line: 1 };
             assert_eq!(pieces(&format!("select 1;\n\n{open}\n")), [select, piece(3)]);
-            assert_eq!(pieces(&format!(".mode csv\n{open}\n")), [Piece::Command("mode csv"), piece(2)]);
+            assert_eq!(
+                pieces(&format!(".mode csv\n{open}\n")),
+                [Piece::Command { text: "mode csv", line: 1 }, piece(2)]
+            );
         }
     }
 
@@ -140,7 +167,9 @@ mod tests {
         assert_eq!(pieces("#!/usr/bin/env -S entasis -f\nselect 1;"), select(2));
         assert_eq!(pieces("\u{FEFF}#! entasis\r\n\nselect 1;"), select(3));
         assert_eq!(pieces("#!"), []);
-        assert_eq!(pieces("\u{FEFF}.tables"), [Piece::Command("tables")]);
+        assert_eq!(pieces(".tables;\n"), [Piece::Command { text: "tables", line: 1 }]);
+        assert_eq!(pieces(".separator ;"), [Piece::Command { text: "separator ;", line: 1 }]);
+        assert_eq!(pieces("\u{FEFF}.tables"), [Piece::Command { text: "tables", line: 1 }]);
     }
 
     #[test]

@@ -1,22 +1,32 @@
 //! The prompt: reads, runs and shows statements until the user leaves.
+//!
+//! The prompt is the name of the database, with a star while a transaction is open: `my.db> `, `my.db*> `.
 
-use crate::editor::Editor;
+use crate::editor::{Editor, Enter};
+use crate::folders;
 use crate::script;
 use crate::session::{Outcome, Session};
+use crate::style::Style;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
-use rustyline::{CompletionType, Config};
+use rustyline::{CompletionType, Config, Event, EventHandler, KeyCode, KeyEvent, Modifiers};
 use std::io;
-use std::path::PathBuf;
 
-/// Reads statements from the terminal and runs them.
+/// Reads statements from the terminal and runs them; first those of `init.sql`, if `no_init` is not set.
 ///
 /// # Errors
 /// Those of the terminal.
-pub fn run(session: &mut Session, database: &str) -> io::Result<()> {
-    let style = session.style();
+pub fn run(session: &mut Session, no_init: bool) -> io::Result<()> {
+    session.is_interactive = true;
+    let database =
+        session.database.as_ref().map_or("in memory".to_owned(), |path| path.display().to_string());
     writeln!(session.out(), "Entasis {} · {database} · .help for help", env!("CARGO_PKG_VERSION"))?;
     session.out().flush()?;
+    if let Some(init) = folders::init().filter(|_| !no_init)
+        && session.run_file(&init, 1)? == Outcome::Quit
+    {
+        return Ok(());
+    }
 
     let config = Config::builder()
         .completion_type(CompletionType::List)
@@ -27,23 +37,39 @@ pub fn run(session: &mut Session, database: &str) -> io::Result<()> {
         .build();
     let mut editor =
         rustyline::Editor::<Editor, DefaultHistory>::with_config(config).map_err(io::Error::other)?;
-    editor.set_helper(Some(Editor::new(session.connection().clone(), style)));
-    let history = history_file();
+    editor.set_helper(Some(Editor::new(session.connection().clone(), Style::new(true))));
+    // A terminal sends the one for the key, and a paste may have the other.
+    for key in [KeyEvent(KeyCode::Enter, Modifiers::NONE), KeyEvent::ctrl('J')] {
+        editor.bind_sequence(Event::from(key), EventHandler::Conditional(Box::new(Enter)));
+    }
+    let history = folders::history();
     if let Some(path) = &history {
         // If there is no history file, there is no history yet.
         let _ = editor.load_history(path);
     }
 
-    let prompt = ("entasis> ", style.bold("entasis> "));
     loop {
-        match editor.readline(&prompt) {
+        let prompt = prompt(session);
+        if let Some(helper) = editor.helper_mut() {
+            helper.prepare(session.connection(), prompt.chars().count());
+        }
+        let remember = |editor: &mut rustyline::Editor<Editor, DefaultHistory>, text: &str| {
+            let _ = editor.add_history_entry(text.trim());
+            if let Some(path) = &history {
+                let _ = editor.append_history(path);
+            }
+        };
+        let painted = Style::new(true).bold(&prompt);
+        match editor.readline(&(prompt, painted)) {
             Ok(text) if text.trim().is_empty() => {}
             Ok(text) => {
-                let _ = editor.add_history_entry(text.trim());
-                if let Some(path) = &history {
-                    let _ = editor.append_history(path);
+                remember(&mut editor, &text);
+                // From here on Ctrl-C does not end the shell.
+                let outcome = session.interrupts.clone().guard(|| run_text(session, &text))?;
+                if let Some(edited) = session.edited.take() {
+                    remember(&mut editor, &edited);
                 }
-                if run_text(session, &text)? == Outcome::Quit {
+                if outcome == Outcome::Quit {
                     return Ok(());
                 }
             }
@@ -54,30 +80,18 @@ pub fn run(session: &mut Session, database: &str) -> io::Result<()> {
     }
 }
 
+/// The prompt of a session.
+fn prompt(session: &Session) -> String {
+    let name = session.database.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
+    let name: String = name.as_deref().unwrap_or("entasis").chars().filter(|c| !c.is_control()).collect();
+    let state = if session.connection().in_transaction() { "*" } else { "" };
+    format!("{name}{state}> ")
+}
+
 fn run_text(session: &mut Session, text: &str) -> io::Result<Outcome> {
     match text.trim() {
-        "help" => session.command("help"),
+        "help" => session.command("help", 1),
         word if script::is_plain_command(word) => Ok(Outcome::Quit),
         _ => session.run(text),
     }
-}
-
-/// Where the history is kept; `None` if there is no place for it. Creates the directory.
-fn history_file() -> Option<PathBuf> {
-    let directory = data_directory()?.join("entasis");
-    std::fs::create_dir_all(&directory).ok()?;
-    Some(directory.join("history"))
-}
-
-/// The directory for the user's data, by the conventions of the system.
-fn data_directory() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    if cfg!(windows) {
-        return variable("APPDATA");
-    }
-    let home = variable("HOME");
-    if cfg!(target_os = "macos") {
-        return home.map(|home| home.join("Library/Application Support"));
-    }
-    variable("XDG_DATA_HOME").or_else(|| home.map(|home| home.join(".local/share")))
 }

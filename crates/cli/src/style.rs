@@ -1,4 +1,5 @@
-//! Colours, all in one place. Off when the output is not a terminal or `NO_COLOR` is set.
+//! Colours, all in one place. Off when the output is not a terminal, or one that has none (`TERM=dumb`), or
+//! `NO_COLOR` is set.
 
 use std::fmt::Display;
 
@@ -11,11 +12,13 @@ pub struct Style {
 
 impl Style {
     /// No colours.
+    #[cfg(test)]
     pub const PLAIN: Style = Style { coloured: false };
 
     /// Colours, if `terminal` and the user has not disabled them.
     pub fn new(terminal: bool) -> Style {
-        Style { coloured: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) }
+        let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        Style { coloured: terminal && is_wanted && !is_dumb() }
     }
 
     fn paint(self, code: &str, text: impl Display) -> String {
@@ -49,4 +52,9 @@ impl Style {
     pub fn number(self, text: impl Display) -> String {
         self.paint("35", text)
     }
+}
+
+/// True for a terminal that only takes characters.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -1,27 +1,21 @@
-//! Connections.
+//! Connections: what `_connection.py` makes the class of that programs see.
 
 use crate::cursor::{Cursor, Relation};
-use crate::errors::{InterfaceError, NotSupportedError, raised};
+use crate::errors::{InterfaceError, raised};
 use crate::functions::{self, Manner, Types};
-use crate::run::Session;
+use crate::parameters::Given;
+use crate::rows::RowFactory;
+use crate::run::{Session, seconds};
 use crate::stream::Stream;
-use crate::tables;
-use entasis::{Arguments, Config, Database};
+use crate::{named, tables};
+use entasis::{Config, Database};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Opens a database: a file, or `:memory:`. Options are `threads` and `memory_limit`, as in SQL's `SET`, and
-/// `read_only=True`, which opens a file that another process may be writing to, and `allow_missing_log=True`,
-/// which opens the last checkpoint of a file whose log is lost.
-#[pyfunction]
-#[pyo3(signature = (database=None, **config))]
-pub fn connect(
-    py: Python<'_>,
-    database: Option<PathBuf>,
-    config: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Connection> {
+/// Opens a database, a file or in memory.
+fn open(py: Python<'_>, database: Option<PathBuf>, config: Option<&Bound<'_, PyDict>>) -> PyResult<Session> {
     let mut options = Config {
         when_idle: Some(entasis_allocator::give_back),
         when_short: Some(entasis_allocator::give_back_now),
@@ -35,8 +29,12 @@ pub fn connect(
         options.set(&name.extract::<String>()?, &text).map_err(|error| raised(&error))?;
     }
     let path = database.unwrap_or_else(|| PathBuf::from(":memory:"));
+    if let Some(name) = named::name(&path) {
+        let database = named::open(name, options)?;
+        return Ok(Session::new(database.connect(), Some(database)));
+    }
     let database = py.detach(|| Database::open(path, options)).map_err(|error| raised(&error))?;
-    Ok(Connection { session: Arc::new(Session::new(database.connect())) })
+    Ok(Session::new(database.connect(), None))
 }
 
 /// True for the second of two words.
@@ -62,83 +60,126 @@ fn callable<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, P
 type Description = (Vec<String>, Vec<(String, String)>);
 
 /// A connection to a database. Threads may share it; their statements run one at a time.
-#[pyclass(frozen, module = "entasis")]
+#[pyclass(frozen, subclass, module = "entasis")]
 pub struct Connection {
     session: Arc<Session>,
+    factory: RowFactory,
 }
 
 impl Connection {
     fn end(&self, py: Python<'_>, sql: &'static str) -> PyResult<()> {
-        let end = |connection: &entasis::Connection| match connection.in_transaction() {
+        let end = |connection: &entasis::Connection, sql: &str| match connection.in_transaction() {
             true => connection.execute(sql).map(drop),
             false => Ok(()),
         };
-        match self.session.run_at_once(py, sql, &Arguments::Values(Vec::new()))? {
+        match self.session.run_at_once(py, sql, &Given::none())? {
             Some(_) => Ok(()),
-            None => self.session.run(py, end),
+            None => self.session.run(py, sql, None, end),
         }
     }
 }
 
 #[pymethods]
 impl Connection {
+    /// A connection to the database `database`, which is opened with `options`; or a further one to that of
+    /// the connection `beside`.
+    #[new]
+    #[pyo3(signature = (database=None, options=None, *, beside=None))]
+    fn new(
+        py: Python<'_>,
+        database: Option<PathBuf>,
+        options: Option<&Bound<'_, PyDict>>,
+        beside: Option<&Bound<'_, Connection>>,
+    ) -> PyResult<Connection> {
+        let session = match beside {
+            Some(beside) => beside.get().session.beside()?,
+            None => open(py, database, options)?,
+        };
+        Ok(Connection { session: Arc::new(session), factory: RowFactory::default() })
+    }
+
     /// Returns a new cursor.
     fn cursor(slf: &Bound<'_, Self>) -> PyResult<Cursor> {
         slf.get().session.connection()?;
-        Ok(Cursor::new(slf.clone().into_any().unbind(), slf.get().session.clone()))
+        let factory = slf.get().factory.copy(slf.py());
+        Ok(Cursor::new(slf.clone().into_any().unbind(), slf.get().session.clone(), factory))
     }
 
-    /// Runs SQL on a new cursor and returns the cursor.
-    #[pyo3(signature = (operation, parameters=None))]
+    /// Runs SQL on a new cursor and returns the cursor. The SQL may take `timeout` seconds.
+    #[pyo3(signature = (operation, parameters=None, *, timeout=None))]
     fn execute(
         slf: &Bound<'_, Self>,
         operation: &str,
         parameters: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
     ) -> PyResult<Cursor> {
         let cursor = Self::cursor(slf)?;
-        cursor.run(slf.py(), operation, parameters)?;
+        cursor.run(slf.py(), operation, parameters, timeout)?;
         Ok(cursor)
     }
 
     /// Runs one statement once for each set of parameters, all or nothing, on a new cursor, and returns the
-    /// cursor.
+    /// cursor. All together may take `timeout` seconds.
+    #[pyo3(signature = (operation, seq_of_parameters, *, timeout=None))]
     fn executemany(
         slf: &Bound<'_, Self>,
         operation: &str,
         seq_of_parameters: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
     ) -> PyResult<Cursor> {
         let cursor = Self::cursor(slf)?;
-        cursor.run_many(slf.py(), operation, seq_of_parameters)?;
+        cursor.run_many(slf.py(), operation, seq_of_parameters, timeout)?;
         Ok(cursor)
     }
 
-    /// Runs a query and returns its whole result.
-    #[pyo3(signature = (query, parameters=None))]
-    fn sql(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
+    /// Runs a query and returns its whole result. The query may take `timeout` seconds.
+    #[pyo3(signature = (query, parameters=None, *, timeout=None))]
+    fn sql(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<Relation> {
+        let timeout = seconds(timeout)?.or_else(|| self.session.timeout());
         let arguments = self.session.arguments(query, parameters)?;
-        let text = query.to_owned();
-        let rows = self.session.run(py, move |connection| connection.query_with(&text, &arguments))?;
-        Ok(Relation::new(rows, query, self.session.clone()))
+        let work = move |connection: &entasis::Connection, sql: &str| {
+            arguments.run(|arguments| connection.query_with(sql, arguments))
+        };
+        let rows = self.session.run(py, query, timeout, work)?;
+        Ok(Relation::new(rows, query, self.session.clone(), self.factory.copy(py)))
     }
 
-    /// Runs a query and returns a stream of its rows, which are read while it runs.
+    /// Runs a query and returns a stream of its rows, which are read while it runs. It has no timeout.
     #[pyo3(signature = (query, parameters=None))]
     fn stream(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Stream> {
-        let Arguments::Values(values) = self.session.arguments(query, parameters)? else {
-            return Err(NotSupportedError::new_err("lists as parameters of a stream"));
-        };
-        let text = query.to_owned();
-        self.session.run(py, move |connection| connection.stream(&text, &values)).map(Stream::new)
+        let arguments = self.session.arguments(query, parameters)?;
+        let work =
+            move |connection: &entasis::Connection, sql: &str| connection.stream(sql, &arguments.values()?);
+        let stream = self.session.run(py, query, self.session.timeout(), work)?;
+        Ok(Stream::new(stream, query, self.factory.copy(py)))
     }
 
     /// Describes one statement without running it: the types of its parameters, and the names and types of
     /// the columns of its result.
     fn describe(&self, py: Python<'_>, query: &str) -> PyResult<Description> {
-        let text = query.to_owned();
-        let described = self.session.run(py, move |connection| connection.describe(&text, &[]))?;
+        let work = |connection: &entasis::Connection, sql: &str| connection.describe(sql, &[]);
+        let described = self.session.run(py, query, self.session.timeout(), work)?;
         let parameters = described.parameters.iter().map(ToString::to_string).collect();
         let columns = described.columns.iter();
         Ok((parameters, columns.map(|field| (field.name.to_string(), field.ty.to_string())).collect()))
+    }
+
+    /// The names of the parameters of a statement, in order and in lower case; none, if they are written `?`
+    /// or `$1`.
+    fn parameter_names(&self, query: &str) -> PyResult<Vec<String>> {
+        self.session.names(query)
+    }
+
+    /// True if `sql` ends with a complete statement: outside quotes and comments, its last character is a
+    /// semicolon.
+    fn is_complete(&self, sql: &str) -> PyResult<bool> {
+        Ok(self.session.connection()?.is_complete(sql))
     }
 
     /// Makes a pandas, polars or Arrow object available as a table called `name`. Its data are not copied.
@@ -235,10 +276,47 @@ impl Connection {
         self.session.interrupt();
     }
 
-    /// Returns another connection to the same database, with settings and transactions of its own.
-    fn duplicate(&self) -> PyResult<Connection> {
-        let connection = self.session.connection()?.database().connect();
-        Ok(Connection { session: Arc::new(Session::new(connection)) })
+    /// How far the running statement is, from 0 to 1; for a progress bar of another thread.
+    #[getter]
+    fn progress(&self) -> PyResult<f64> {
+        Ok(self.session.connection()?.progress().get())
+    }
+
+    /// Whether long statements show a progress bar. None, as at first, means after two seconds, in notebooks
+    /// and where the standard error is a terminal; True earlier, and wherever it is.
+    #[getter]
+    fn progress_bar(&self) -> Option<bool> {
+        self.session.bar()
+    }
+
+    #[setter]
+    fn set_progress_bar(&self, wanted: Option<bool>) {
+        self.session.set_bar(wanted);
+    }
+
+    /// How many seconds a statement may take; None for any number. A statement that takes longer is
+    /// cancelled, and raises `OperationalError`.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.session.timeout().map(|timeout| timeout.as_secs_f64())
+    }
+
+    #[setter]
+    fn set_timeout(&self, timeout: Option<f64>) -> PyResult<()> {
+        self.session.set_timeout(seconds(timeout)?);
+        Ok(())
+    }
+
+    /// A function of a cursor and a row's tuple, which makes what fetches return for a row, as in `sqlite3`;
+    /// None for the tuples themselves. It is that of results from then on.
+    #[getter]
+    fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.factory.get(py)
+    }
+
+    #[setter]
+    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
+        self.factory.set(factory);
     }
 
     /// Begins a transaction. Outside a transaction, each statement is committed when it has run.

@@ -3,9 +3,11 @@
 use crate::arrow::{self, FrameStream};
 use crate::errors::{DataError, InterfaceError, NotSupportedError, ProgrammingError, raised};
 use crate::fetch::{self, Fetch};
-use crate::run::Session;
-use crate::show;
-use entasis::Rows;
+use crate::parameters;
+use crate::rows::{self, RowFactory};
+use crate::run::{Session, seconds};
+use crate::{batches, numpy, show};
+use entasis::{Rows, Schema};
 use pyo3::exceptions::{PyOverflowError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
@@ -15,12 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// DB-API's `description`: name, type and five unknowns for each column; `None` for statements without a
 /// result.
-fn description<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Option<Bound<'py, PyList>>> {
-    if rows.schema().is_empty() {
+pub(crate) fn described<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Option<Bound<'py, PyList>>> {
+    if schema.is_empty() {
         return Ok(None);
     }
     let none = || py.None();
-    let columns = rows.schema().iter().map(|field| {
+    let columns = schema.iter().map(|field| {
         let (name, ty) = (field.name.to_string(), field.ty.to_string());
         (name, ty, none(), none(), none(), none(), field.nullable)
     });
@@ -32,8 +34,24 @@ fn capsule<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyCapsule>>
     arrow::capsule(py, rows.arrow_schema(), batches)
 }
 
+/// The batches of a result, `rows_per_batch` rows each.
+fn record_batches<'py>(
+    py: Python<'py>,
+    rows: &Rows,
+    rows_per_batch: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let made = py.detach(|| rows.record_batches()).map_err(|error| raised(&error))?;
+    batches::reader(py, made.into_iter().map(Ok), rows.arrow_schema(), rows_per_batch)
+}
+
+fn to_numpy<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
+    package(py, "numpy", "fetchnumpy")?;
+    rows::names(rows.schema())?;
+    py.import("entasis._numpy")?.call_method1("arrays", (numpy::columns(py, rows)?,))
+}
+
 /// Imports the package that `method` needs.
-fn package<'py>(py: Python<'py>, name: &str, method: &str) -> PyResult<Bound<'py, PyModule>> {
+pub(crate) fn package<'py>(py: Python<'py>, name: &str, method: &str) -> PyResult<Bound<'py, PyModule>> {
     py.import(name).map_err(|_| NotSupportedError::new_err(format!("{method}() needs the package {name}")))
 }
 
@@ -72,6 +90,7 @@ pub struct Cursor {
     session: Arc<Session>,
     state: Mutex<State>,
     size: AtomicUsize,
+    factory: RowFactory,
 }
 
 #[derive(Default)]
@@ -83,9 +102,9 @@ struct State {
 
 impl Cursor {
     /// A new cursor of `owner`.
-    pub fn new(owner: Py<PyAny>, session: Arc<Session>) -> Cursor {
+    pub fn new(owner: Py<PyAny>, session: Arc<Session>, factory: RowFactory) -> Cursor {
         let state = State { rowcount: -1, ..State::default() };
-        Cursor { owner, session, state: Mutex::new(state), size: AtomicUsize::new(1) }
+        Cursor { owner, session, state: Mutex::new(state), size: AtomicUsize::new(1), factory }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,7 +116,11 @@ impl Cursor {
         if state.closed { Err(ProgrammingError::new_err("the cursor is closed")) } else { Ok(state) }
     }
 
-    fn rows(&self) -> PyResult<Arc<Rows>> {
+    fn some<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
+        fetch::many(py, &self.session, most, &|with| self.fetching(with))
+    }
+
+    fn result(&self) -> PyResult<Arc<Rows>> {
         let state = self.open()?;
         let fetch = state.fetch.as_ref().filter(|fetch| !fetch.rows.schema().is_empty());
         fetch.map(|fetch| fetch.rows.clone()).ok_or_else(no_result)
@@ -126,14 +149,18 @@ impl Cursor {
         py: Python<'_>,
         operation: &str,
         parameters: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
     ) -> PyResult<()> {
         drop(self.open()?);
+        let timeout = seconds(timeout)?.or_else(|| self.session.timeout());
         let arguments = self.session.arguments(operation, parameters)?;
         let rows = match self.session.run_at_once(py, operation, &arguments)? {
             Some(rows) => rows,
             None => {
-                let operation = operation.to_owned();
-                self.session.run(py, move |connection| connection.query_with(&operation, &arguments))?
+                let work = move |connection: &entasis::Connection, sql: &str| {
+                    arguments.run(|arguments| connection.query_with(sql, arguments))
+                };
+                self.session.run(py, operation, timeout, work)?
             }
         };
         let note = rows.note().map(str::to_owned);
@@ -145,11 +172,20 @@ impl Cursor {
     }
 
     /// As the method below; also for the connection's shortcut.
-    pub fn run_many(&self, py: Python<'_>, operation: &str, sets: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn run_many(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        sets: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
         drop(self.open()?);
+        let timeout = seconds(timeout)?.or_else(|| self.session.timeout());
         let sets = self.session.many_arguments(operation, sets)?;
-        let operation = operation.to_owned();
-        let changed = self.session.run(py, move |connection| connection.execute_many(&operation, &sets))?;
+        let work = move |connection: &entasis::Connection, sql: &str| {
+            parameters::run_many(sets, |sets| connection.execute_many(sql, sets))
+        };
+        let changed = self.session.run(py, operation, timeout, work)?;
         let mut state = self.state();
         state.rowcount = changed as i64;
         state.fetch = None;
@@ -176,46 +212,93 @@ fn no_result() -> PyErr {
 #[pymethods]
 impl Cursor {
     /// Runs SQL, with values for its parameters `?` or `$1`, or a dict of values for `$name`, and returns the
-    /// cursor itself.
-    #[pyo3(signature = (operation, parameters=None))]
+    /// cursor itself. It may take `timeout` seconds.
+    #[pyo3(signature = (operation, parameters=None, *, timeout=None))]
     fn execute<'py>(
         slf: PyRef<'py, Self>,
         operation: &str,
         parameters: Option<&Bound<'py, PyAny>>,
+        timeout: Option<f64>,
     ) -> PyResult<PyRef<'py, Self>> {
-        slf.run(slf.py(), operation, parameters)?;
+        slf.run(slf.py(), operation, parameters, timeout)?;
         Ok(slf)
     }
 
-    /// Runs one statement once for each set of parameters, all or nothing.
+    /// Runs one statement once for each set of parameters, all or nothing. All together may take `timeout`
+    /// seconds.
+    #[pyo3(signature = (operation, seq_of_parameters, *, timeout=None))]
     fn executemany<'py>(
         slf: PyRef<'py, Self>,
         operation: &str,
         seq_of_parameters: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
     ) -> PyResult<PyRef<'py, Self>> {
-        slf.run_many(slf.py(), operation, seq_of_parameters)?;
+        slf.run_many(slf.py(), operation, seq_of_parameters, timeout)?;
         Ok(slf)
     }
 
-    /// Fetches the next row as a tuple, or None if there are no more.
-    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.fetching(|fetch| fetch.one(py))
+    /// Fetches the next row as a tuple, or as `row_factory` makes it; None if there are no more.
+    fn fetchone<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = slf.get().fetching(|fetch| fetch.one(slf.py()))?;
+        row.map(|row| slf.get().factory.made(slf.as_any(), row)).transpose()
     }
 
     /// Fetches the next `size` rows; the default is `arraysize`.
     #[pyo3(signature = (size=None))]
     fn fetchmany<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         size: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let size = size.map_or_else(|| Ok(self.arraysize()), count)?;
-        fetch::many(py, &self.session, size, &|with| self.fetching(with))
+        let size = size.map_or_else(|| Ok(slf.get().arraysize()), count)?;
+        slf.get().factory.all(slf.as_any(), slf.get().some(slf.py(), size)?)
     }
 
     /// Fetches all remaining rows.
-    fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        fetch::many(py, &self.session, usize::MAX, &|with| self.fetching(with))
+    fn fetchall<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        slf.get().factory.all(slf.as_any(), slf.get().some(slf.py(), usize::MAX)?)
+    }
+
+    /// Fetches the next row and returns the value in its first column; None if there is no row.
+    fn fetchval<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        rows::first(self.fetching(|fetch| fetch.one(py))?)
+    }
+
+    /// Fetches all remaining rows as tuples, or with `named=True` as dicts by the names of the columns.
+    #[pyo3(signature = (*, named=false))]
+    fn rows<'py>(&self, py: Python<'py>, named: bool) -> PyResult<Bound<'py, PyList>> {
+        let result = self.result()?;
+        if !named {
+            return self.some(py, usize::MAX);
+        }
+        rows::names(result.schema())?;
+        rows::dicts(self.some(py, usize::MAX)?, result.schema())
+    }
+
+    /// Returns the whole result as a dict of numpy arrays; columns with NULL are masked arrays.
+    fn fetchnumpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_numpy(py, &*self.result()?)
+    }
+
+    /// Returns the whole result as a `pyarrow.RecordBatchReader` with batches of `rows_per_batch` rows.
+    #[pyo3(signature = (rows_per_batch=None))]
+    fn fetch_record_batch<'py>(
+        &self,
+        py: Python<'py>,
+        rows_per_batch: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        record_batches(py, &*self.result()?, rows_per_batch)
+    }
+
+    /// A function of a cursor and a row's tuple, which makes what fetches return for a row, as in `sqlite3`;
+    /// None for the tuples themselves.
+    #[getter]
+    fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.factory.get(py)
+    }
+
+    #[setter]
+    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
+        self.factory.set(factory);
     }
 
     /// Returns the whole result as a pyarrow table.
@@ -227,12 +310,12 @@ impl Cursor {
     /// `exact=True`.
     #[pyo3(signature = (*, exact=false))]
     fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(py, &*self.rows()?, exact)
+        to_pandas(py, &*self.result()?, exact)
     }
 
     /// Returns the whole result as a polars data frame.
     fn pl<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_polars(py, &*self.rows()?)
+        to_polars(py, &*self.result()?)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -244,14 +327,14 @@ impl Cursor {
         // A schema request that cannot be fulfilled may be ignored, and only the result's own schema could
         // be.
         drop(requested_schema);
-        capsule(py, &*self.rows()?)
+        capsule(py, &*self.result()?)
     }
 
     /// DB-API's description of the columns: name, type and more of each.
     #[getter]
     fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         match &self.state().fetch {
-            Some(fetch) => description(py, &fetch.rows),
+            Some(fetch) => described(py, fetch.rows.schema()),
             None => Ok(None),
         }
     }
@@ -300,8 +383,8 @@ impl Cursor {
         slf
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.fetchone(py)
+    fn __next__<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::fetchone(slf)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -322,18 +405,19 @@ pub struct Relation {
     session: Arc<Session>,
     /// Whether its rows are the lines of a text, such as a plan.
     is_text: bool,
+    factory: RowFactory,
 }
 
 impl Relation {
     /// The relation that `query` gave, run by `session`.
-    pub fn new(rows: Rows, query: &str, session: Arc<Session>) -> Relation {
+    pub fn new(rows: Rows, query: &str, session: Arc<Session>, factory: RowFactory) -> Relation {
         let fetch = Fetch::new(rows);
         let is_text = fetch.rows.schema().len() == 1 && show::is_explain(query);
-        Relation { rows: fetch.rows.clone(), fetch: Mutex::new(fetch), session, is_text }
+        Relation { rows: fetch.rows.clone(), fetch: Mutex::new(fetch), session, is_text, factory }
     }
 
-    fn many<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
-        fetch::many(py, &self.session, size, &|with| with(&mut self.fetch()))
+    fn some<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
+        fetch::many(py, &self.session, most, &|with| with(&mut self.fetch()))
     }
 
     fn shown(&self) -> String {
@@ -368,27 +452,61 @@ impl Relation {
     /// DB-API's description of the columns, as for a cursor.
     #[getter]
     fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        description(py, &self.rows)
+        described(py, self.rows.schema())
     }
 
-    /// Fetches the next row as a tuple, or None if there are no more.
-    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.fetch().one(py)
+    /// Fetches the next row as a tuple, or as the connection's `row_factory` makes it; None if there are no
+    /// more.
+    fn fetchone<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = slf.get().fetch().one(slf.py())?;
+        row.map(|row| slf.get().factory.made(slf.as_any(), row)).transpose()
     }
 
     /// Fetches the next `size` rows.
     #[pyo3(signature = (size=None))]
     fn fetchmany<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         size: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.many(py, size.map_or(Ok(1), count)?)
+        let rows = slf.get().some(slf.py(), size.map_or(Ok(1), count)?)?;
+        slf.get().factory.all(slf.as_any(), rows)
     }
 
     /// Fetches all remaining rows.
-    fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.many(py, usize::MAX)
+    fn fetchall<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        slf.get().factory.all(slf.as_any(), slf.get().some(slf.py(), usize::MAX)?)
+    }
+
+    /// Fetches the next row and returns the value in its first column; None if there is no row.
+    fn fetchval<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        rows::first(self.fetch().one(py)?)
+    }
+
+    /// Returns all rows, whatever has been fetched, as tuples, or with `named=True` as dicts by the names of
+    /// the columns.
+    #[pyo3(signature = (*, named=false))]
+    fn rows<'py>(&self, py: Python<'py>, named: bool) -> PyResult<Bound<'py, PyList>> {
+        let whole = Mutex::new(Fetch::of(self.rows.clone()));
+        let locked = |with: &mut dyn FnMut(&mut Fetch) -> PyResult<()>| {
+            with(&mut whole.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        let rows = fetch::many(py, &self.session, usize::MAX, &locked)?;
+        if named { rows::dicts(rows, self.rows.schema()) } else { Ok(rows) }
+    }
+
+    /// Returns the result as a dict of numpy arrays; columns with NULL are masked arrays.
+    fn fetchnumpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_numpy(py, &self.rows)
+    }
+
+    /// Returns the result as a `pyarrow.RecordBatchReader` with batches of `rows_per_batch` rows.
+    #[pyo3(signature = (rows_per_batch=None))]
+    fn fetch_record_batch<'py>(
+        &self,
+        py: Python<'py>,
+        rows_per_batch: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        record_batches(py, &self.rows, rows_per_batch)
     }
 
     /// Returns the result as a pyarrow table.
@@ -430,18 +548,27 @@ impl Relation {
     }
 
     /// Iterates over all rows, whatever has been fetched.
-    fn __iter__(&self) -> RowIterator {
-        RowIterator(Mutex::new(Fetch::of(self.rows.clone())))
+    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
+        let fetch = Mutex::new(Fetch::of(slf.get().rows.clone()));
+        RowIterator { fetch, relation: slf.clone().unbind() }
     }
 
     fn __repr__(&self) -> String {
         self.shown()
     }
+
+    /// What notebooks show: a table with the first and last rows.
+    fn _repr_html_(&self) -> String {
+        if self.is_text { show::html_lines(&self.rows) } else { show::html(&self.rows) }
+    }
 }
 
 /// The rows of a relation, one after the other.
 #[pyclass(frozen, module = "entasis")]
-pub struct RowIterator(Mutex<Fetch>);
+pub struct RowIterator {
+    fetch: Mutex<Fetch>,
+    relation: Py<Relation>,
+}
 
 #[pymethods]
 impl RowIterator {
@@ -449,7 +576,9 @@ impl RowIterator {
         slf
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).one(py)
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = self.fetch.lock().unwrap_or_else(PoisonError::into_inner).one(py)?;
+        let relation = self.relation.bind(py);
+        row.map(|row| relation.get().factory.made(relation.as_any(), row)).transpose()
     }
 }

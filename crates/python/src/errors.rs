@@ -1,6 +1,16 @@
-//! The exceptions of DB-API 2.0, and which one is raised for each kind of error. All have the attribute
-//! `sqlstate`, which is `None` for errors outside the database.
+//! The exceptions of DB-API 2.0, which one is raised for each kind of error, and their attributes:
+//!
+//! | attribute | of an error of the database |
+//! |---|---|
+//! | `sqlstate` | PostgreSQL's code |
+//! | `hint` | what can be done about it |
+//! | `line`, `column` | where it is in the statement, both counted from 1 |
+//! | `table`, `column_name`, `constraint` | what refuses the change |
+//!
+//! Each is `None` where it is not known, and for errors outside the database. They are kept in the
+//! exception's `__dict__`, and so survive pickling.
 
+use crate::report;
 use entasis_vector::{Error as Failure, ErrorKind};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyWarning};
@@ -29,8 +39,8 @@ create_exception!(entasis, InternalError, DatabaseError, "A defect of Entasis.")
 create_exception!(entasis, ProgrammingError, DatabaseError, "The statement or its data are wrong.");
 create_exception!(entasis, NotSupportedError, DatabaseError, "Entasis does not do this yet.");
 
-/// The attribute of exceptions that contains the SQLSTATE, with PostgreSQL's codes.
-const SQLSTATE: &str = "sqlstate";
+/// The attributes of all exceptions.
+const ATTRIBUTES: [&str; 7] = ["sqlstate", "hint", "line", "column", "constraint", "table", "column_name"];
 
 /// Gives a class the exceptions as attributes, as DB-API suggests: `except con.IntegrityError`.
 pub fn add_to_class(class: &Bound<'_, PyType>) -> PyResult<()> {
@@ -58,7 +68,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Warning", py.get_type::<Warning>())?;
     module.add("Error", py.get_type::<Error>())?;
-    py.get_type::<Error>().setattr(SQLSTATE, py.None())?;
+    for attribute in ATTRIBUTES {
+        py.get_type::<Error>().setattr(attribute, py.None())?;
+    }
     module.add("InterfaceError", py.get_type::<InterfaceError>())?;
     module.add("DatabaseError", py.get_type::<DatabaseError>())?;
     module.add("DataError", py.get_type::<DataError>())?;
@@ -70,15 +82,23 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NotSupportedError", py.get_type::<NotSupportedError>())
 }
 
-/// The exception for an error of the database.
+/// The exception for an error of the database that no text of SQL has caused.
 pub fn raised(error: &Failure) -> PyErr {
+    raised_by(error, "")
+}
+
+/// The exception for an error of the statements in `sql`.
+pub fn raised_by(error: &Failure, sql: &str) -> PyErr {
     let mut text = match error.kind() {
         ErrorKind::NotSupported => format!("not supported yet: {}", error.message()),
         ErrorKind::Conflict => format!("Conflict: {}", error.message()),
         _ => error.message().to_owned(),
     };
     if let Some(place) = error.position() {
-        text += &format!(" (line {}, column {})", place.line, place.column);
+        match report::excerpt(sql, place) {
+            Some(excerpt) => text += &format!("\n{excerpt}"),
+            None => text += &format!(" (line {}, column {})", place.line, place.column),
+        }
     }
     if let Some(hint) = error.hint() {
         text += &format!("\nHint: {hint}");
@@ -92,8 +112,26 @@ pub fn raised(error: &Failure) -> PyErr {
         ErrorKind::Corruption => DatabaseError::new_err(text),
         ErrorKind::Internal => InternalError::new_err(text),
     };
-    Python::attach(|py| match raised.value(py).setattr(SQLSTATE, error.sqlstate()) {
-        Ok(()) => raised,
-        Err(error) => error,
-    })
+    let described = |py: Python<'_>| {
+        let exception = raised.value(py);
+        exception.setattr("sqlstate", error.sqlstate())?;
+        exception.setattr("hint", error.hint())?;
+        exception.setattr("line", error.position().map(|place| place.line))?;
+        exception.setattr("column", error.position().map(|place| place.column))
+    };
+    Python::attach(described).err().unwrap_or(raised)
+}
+
+/// The same exception with `context` before its text, if it is one of ours.
+pub fn in_context(py: Python<'_>, error: PyErr, context: &str) -> PyErr {
+    if !error.is_instance_of::<Error>(py) {
+        return error;
+    }
+    let extended = || {
+        let text = format!("{context}: {}", error.value(py).str()?);
+        let same = error.get_type(py).call1((text,))?;
+        same.getattr("__dict__")?.call_method1("update", (error.value(py).getattr("__dict__")?,))?;
+        Ok(PyErr::from_value(same))
+    };
+    extended().unwrap_or_else(|failed: PyErr| failed)
 }

@@ -57,11 +57,7 @@ impl Fetch {
             let row = self.next.1;
             if row < chunk.len() {
                 self.next.1 += 1;
-                let schema = self.rows.schema().iter().enumerate();
-                let cells: PyResult<Vec<_>> = schema
-                    .map(|(c, field)| values::to_python(py, &chunk.value(row, c, field.ty), field.ty))
-                    .collect();
-                return PyTuple::new(py, cells?).map(Some);
+                return values::row(py, chunk, row, self.rows.schema()).map(Some);
             }
             self.next = (self.next.0 + 1, 0);
         }

@@ -9,8 +9,9 @@
 
 use crate::arrow::{self, FrameStream, Table};
 use crate::errors::{InterfaceError, raised};
+use crate::from_python::parameter;
 use crate::tables;
-use crate::values::{from_python, to_python};
+use crate::values::to_python;
 use arrow_array::{ArrayRef, RecordBatch};
 use entasis::{DataType, Error, Function, HostArguments, TableArgument, Value};
 use entasis_vector::{CHUNK_ROWS, Result, Vector};
@@ -210,7 +211,7 @@ fn for_rows(
             let values = (0..arguments.vectors.len())
                 .map(|at| to_python(py, &arguments.value(row, at), arguments.types[at]))
                 .collect::<PyResult<Vec<_>>>()?;
-            from_python(&function.bind(py).call1(PyTuple::new(py, values)?)?)
+            given(&function.bind(py).call1(PyTuple::new(py, values)?)?)
         };
         match call() {
             Ok((value, ty)) => {
@@ -222,6 +223,11 @@ fn for_rows(
         }
     }
     Ok(())
+}
+
+/// What a function returned, with the type that it has by itself.
+fn given(value: &Bound<'_, PyAny>) -> PyResult<(Value, DataType)> {
+    parameter(value)?.value().map_err(|error| raised(&error))
 }
 
 /// Calls a function with arrays of pyarrow.
@@ -294,13 +300,13 @@ fn for_group(
             let values = (0..columns.len()).map(|at| value(row, at)).collect::<PyResult<Vec<_>>>()?;
             state.call_method1("step", PyTuple::new(py, values)?)?;
         }
-        return from_python(&state.call_method0("finalize")?);
+        return given(&state.call_method0("finalize")?);
     }
     let lists = (0..columns.len()).map(|at| {
         let values = (0..rows).map(|row| value(row, at)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, values)
     });
-    from_python(&function.call1(PyTuple::new(py, lists.collect::<PyResult<Vec<_>>>()?)?)?)
+    given(&function.call1(PyTuple::new(py, lists.collect::<PyResult<Vec<_>>>()?)?)?)
 }
 
 /// A table function: what it returns is anything that can be registered as a table.

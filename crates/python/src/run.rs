@@ -3,27 +3,30 @@
 //! Python delivers signals only to its main thread, and only when that checks for them. So the statement runs
 //! on another thread ([`crate::runner`]), while the calling thread waits without the GIL and checks for
 //! signals fifty times a second. A signal whose handler raises (`KeyboardInterrupt`) cancels the statement;
-//! the exception propagates once the statement has stopped.
+//! the exception propagates once the statement has stopped. A statement may have a timeout, which cancels it
+//! too; it counts from when the statement has its turn. The calling thread also draws the progress bar.
 //!
 //! A process that was forked inherits sessions, and cannot use them: the threads behind them do not exist
 //! there, and the database is its parent's. It may take them over when the parent is gone or has closed the
 //! database ([`Connection::taken_over`]); until then every statement is refused. What it has inherited it
 //! never frees.
 
-use crate::errors::raised;
+use crate::bar::Bar;
+use crate::errors::{InterfaceError, ProgrammingError, raised, raised_by};
 use crate::functions::Failure;
+use crate::parameters::{self, Given};
 use crate::runner::Runner;
-use crate::scan::Scope;
-use crate::values;
-use entasis::{Arguments, Connection};
-use entasis_vector::{Error, Result};
+use crate::scan::{Left, Scope};
+use entasis::{Arguments, Connection, Database};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
@@ -34,6 +37,10 @@ pub struct Session {
     live: Mutex<Option<Arc<Live>>>,
     /// How often `interrupt` was called.
     interrupts: AtomicU64,
+    /// How long statements may take, unless they say otherwise.
+    timeout: Mutex<Option<Duration>>,
+    /// Whether long statements show a progress bar; `None` leaves it to where the program runs.
+    bar: Mutex<Option<bool>>,
 }
 
 /// A connection in one process.
@@ -45,10 +52,12 @@ struct Live {
     /// Held by the running statement: only one runs at a time.
     turn: Arc<Mutex<()>>,
     runner: Runner,
+    /// Keeps a database in memory with a name; dropped after the connection.
+    named: Option<Arc<Database>>,
 }
 
 impl Live {
-    fn new(connection: Connection) -> Arc<Live> {
+    fn new(connection: Connection, named: Option<Arc<Database>>) -> Arc<Live> {
         let scope = Arc::new(Scope::default());
         let (asked, cancel) = (scope.clone(), connection.cancel_flag());
         connection.set_replacement(Some(Arc::new(move |name| asked.find(name, &cancel))));
@@ -58,23 +67,23 @@ impl Live {
             failure: Failure::default(),
             turn: Arc::default(),
             runner: Runner::default(),
+            named,
         })
     }
 
     /// Refuses statements in a function that a statement of this connection calls: they would wait for it.
     fn refuse_calling(&self) -> PyResult<()> {
         match self.connection.is_calling() {
-            true => Err(crate::errors::ProgrammingError::new_err(
+            true => Err(ProgrammingError::new_err(
                 "a function cannot use the connection that calls it\nHint: give it a connection of its own: duplicate()",
             )),
             false => Ok(()),
         }
     }
 
-    /// The exception for an error of a statement. Its cause is the exception of a function that was called,
-    /// if there is one.
-    fn raised(&self, py: Python<'_>, error: &Error) -> PyErr {
-        let raised = raised(error);
+    /// The exception of a statement, with that of a function which it has called as its cause, if there is
+    /// one.
+    fn with_cause(&self, py: Python<'_>, raised: PyErr) -> PyErr {
         if let Some(cause) = self.failure.take() {
             raised.set_cause(py, Some(cause));
         }
@@ -90,9 +99,44 @@ impl Live {
 }
 
 impl Session {
-    /// A session on `connection`, whose statements may name variables of their callers.
-    pub fn new(connection: Connection) -> Session {
-        Session { live: Mutex::new(Some(Live::new(connection))), interrupts: AtomicU64::new(0) }
+    /// A session on `connection`, whose statements may name variables of their callers. `named` is its
+    /// database, if that is kept by those who use it.
+    pub fn new(connection: Connection, named: Option<Arc<Database>>) -> Session {
+        Session {
+            live: Mutex::new(Some(Live::new(connection, named))),
+            interrupts: AtomicU64::new(0),
+            timeout: Mutex::default(),
+            bar: Mutex::default(),
+        }
+    }
+
+    /// Another session on the same database.
+    ///
+    /// # Errors
+    /// Those of [`Session::connection`].
+    pub fn beside(&self) -> PyResult<Session> {
+        let live = self.live()?;
+        Ok(Session::new(live.connection.database().connect(), live.named.clone()))
+    }
+
+    /// How long statements may take, unless they say otherwise.
+    pub fn timeout(&self) -> Option<Duration> {
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets how long statements may take.
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+    }
+
+    /// Whether long statements show a progress bar; `None` leaves it to where the program runs.
+    pub fn bar(&self) -> Option<bool> {
+        *self.bar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets whether long statements show a progress bar.
+    pub fn set_bar(&self, wanted: Option<bool>) {
+        *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
     }
 
     /// The connection.
@@ -114,13 +158,13 @@ impl Session {
     fn live(&self) -> PyResult<Arc<Live>> {
         let mut place = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(live) = &*place else {
-            return Err(crate::errors::ProgrammingError::new_err("the connection is closed"));
+            return Err(ProgrammingError::new_err("the connection is closed"));
         };
         if live.connection.is_elsewhere() {
-            let taken = Live::new(live.connection.taken_over().map_err(|error| raised(&error))?);
+            let taken = Live::new(live.connection.taken_over().map_err(|error| raised(&error))?, None);
             place.replace(taken).into_iter().for_each(Live::end);
         }
-        place.clone().ok_or_else(|| crate::errors::ProgrammingError::new_err("the connection is closed"))
+        place.clone().ok_or_else(|| ProgrammingError::new_err("the connection is closed"))
     }
 
     /// Closes the connection: no more statements can run. The database is closed with its last connection, so
@@ -147,9 +191,9 @@ impl Session {
     ///
     /// # Errors
     /// If it is neither, or contains a name that is not a parameter, or lacks one; those of parsing.
-    pub fn arguments(&self, sql: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arguments> {
+    pub fn arguments(&self, sql: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Given> {
         match given.filter(|given| !given.is_none()) {
-            None => Ok(Arguments::Values(Vec::new())),
+            None => Ok(Given::none()),
             Some(given) => self.arguments_of_one(sql, given, &mut None),
         }
     }
@@ -158,7 +202,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`Session::arguments`].
-    pub fn many_arguments(&self, sql: &str, sets: &Bound<'_, PyAny>) -> PyResult<Vec<Arguments>> {
+    pub fn many_arguments(&self, sql: &str, sets: &Bound<'_, PyAny>) -> PyResult<Vec<Given>> {
         let mut names = None;
         sets.try_iter()?.map(|given| self.arguments_of_one(sql, &given?, &mut names)).collect()
     }
@@ -169,21 +213,25 @@ impl Session {
         sql: &str,
         given: &Bound<'_, PyAny>,
         names: &mut Option<Vec<String>>,
-    ) -> PyResult<Arguments> {
+    ) -> PyResult<Given> {
         // PERF: checking that something is not a mapping takes longer than this.
         if given.is_instance_of::<PyTuple>() || given.is_instance_of::<PyList>() {
-            return values::in_order(given);
+            return parameters::in_order(given);
         }
-        let Ok(given) = given.cast::<PyMapping>() else { return values::in_order(given) };
+        let Ok(given) = given.cast::<PyMapping>() else { return parameters::in_order(given) };
         let names = match names {
             Some(names) => names,
             None => names.insert(self.names(sql)?),
         };
-        values::named(given, names)
+        parameters::named(given, names)
     }
 
-    fn names(&self, sql: &str) -> PyResult<Vec<String>> {
-        self.connection()?.parameter_names(sql).map_err(|error| raised(&error))
+    /// The names of the parameters of a statement, in order; none, if they are written `?` or `$1`.
+    ///
+    /// # Errors
+    /// Those of parsing.
+    pub fn names(&self, sql: &str) -> PyResult<Vec<String>> {
+        self.connection()?.parameter_names(sql).map_err(|error| raised_by(&error, sql))
     }
 
     /// Runs a statement on this thread, if it ends before a signal could matter. `None` if it does not, or if
@@ -195,16 +243,16 @@ impl Session {
         &self,
         py: Python<'_>,
         sql: &str,
-        arguments: &Arguments,
+        arguments: &Given,
     ) -> PyResult<Option<entasis::Rows>> {
         let live = self.live()?;
         live.refuse_calling()?;
-        let Arguments::Values(parameters) = arguments else { return Ok(None) };
+        let Given::Values(Arguments::Values(parameters)) = arguments else { return Ok(None) };
         let result = py.detach(|| {
             let Ok(_turn) = live.turn.try_lock() else { return Ok(None) };
             live.connection.query_at_once(sql, parameters)
         });
-        result.map_err(|error| live.raised(py, &error))
+        result.map_err(|error| live.with_cause(py, raised_by(&error, sql)))
     }
 
     /// Runs a statement without parameters, on this thread if it ends before a signal could matter.
@@ -212,16 +260,13 @@ impl Session {
     /// # Errors
     /// Those of the statement and of [`Session::run`].
     pub fn run_briefly(&self, py: Python<'_>, sql: &str) -> PyResult<()> {
-        match self.run_at_once(py, sql, &Arguments::Values(Vec::new()))? {
+        match self.run_at_once(py, sql, &Given::none())? {
             Some(_) => Ok(()),
-            None => {
-                let sql = sql.to_owned();
-                self.run(py, move |connection| connection.execute(&sql)).map(drop)
-            }
+            None => self.run(py, sql, self.timeout(), |connection, sql| connection.execute(sql)).map(drop),
         }
     }
 
-    /// Runs `work` on the connection.
+    /// Runs `work` on the connection, which is given `sql` and may take `timeout`.
     ///
     /// # Errors
     /// Those of `work`; the exception that a signal handler raised meanwhile; errors of the caller's
@@ -229,7 +274,9 @@ impl Session {
     pub fn run<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+        sql: &str,
+        timeout: Option<Duration>,
+        work: impl FnOnce(&Connection, &str) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let live = self.live()?;
         live.refuse_calling()?;
@@ -238,44 +285,99 @@ impl Session {
         let (turn, scope) = (live.turn.clone(), live.scope.clone());
         let own = live.clone();
         let (answer, wait) = channel();
+        let has_turn = Arc::new(AtomicBool::new(false));
+        let (begins, text) = (has_turn.clone(), sql.to_owned());
         let statement = move || {
             let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            begins.store(true, Ordering::Relaxed);
             scope.enter(frame);
-            let result = catch_unwind(AssertUnwindSafe(|| work(&connection)));
+            let result = catch_unwind(AssertUnwindSafe(|| work(&connection, &text)));
             let result = result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
-            let error = scope.leave();
+            let left = scope.leave();
             // Whoever closes the connection now closes the database when this call has returned.
             drop((turn, connection));
             // The receiver is gone only if it panicked.
-            let _ = answer.send((result, error));
+            let _ = answer.send((result, left));
         };
-        let (result, signal) = py.detach(move || {
-            let mut signal: Option<PyErr> = None;
+        let progress = live.connection.progress();
+        let (result, left, end) = py.detach(move || {
+            let mut end = End::OfItself;
             if let Err(error) = live.runner.run(statement) {
-                return ((Err(Error::io("starting a thread", &error)), None), None);
+                return (Err(Error::io("starting a thread", &error)), Left::default(), end);
             }
+            let mut bar = Bar::new(self.bar());
+            let mut began: Option<Instant> = None;
             loop {
-                match wait.recv_timeout(LOOK) {
-                    Ok(answer) => return (answer, signal),
-                    Err(RecvTimeoutError::Timeout) => {
-                        signal = signal.or_else(|| Python::attach(|py| py.check_signals()).err());
-                        if signal.is_some() {
-                            self.interrupt();
+                let left = began.zip(timeout).map(|(began, all)| all.saturating_sub(began.elapsed()));
+                let look = left.filter(|left| !left.is_zero()).map_or(LOOK, |left| left.min(LOOK));
+                match wait.recv_timeout(look) {
+                    Ok((result, left)) => return (result, left, end),
+                    Err(RecvTimeoutError::Timeout) if has_turn.load(Ordering::Relaxed) => {
+                        began.get_or_insert_with(Instant::now);
+                        if left.is_some_and(|left| left <= look) && matches!(end, End::OfItself) {
+                            end = End::Timeout;
+                            live.connection.cancel_flag().raise();
                         }
                     }
+                    Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => {
-                        return ((Err(Error::internal("the statement's thread ended")), None), signal);
+                        let error = Error::internal("the statement's thread ended");
+                        return (Err(error), Left::default(), end);
                     }
                 }
+                Python::attach(|py| {
+                    if let Err(raised) = py.check_signals().and_then(|()| bar.look(py, progress.get())) {
+                        end = End::Signal(raised);
+                        self.interrupt();
+                    }
+                });
             }
         });
-        match (result, signal) {
-            (_, Some(signal)) => Err(signal),
-            ((Ok(value), _), None) => Ok(value),
-            ((Err(_), Some(error)), None) => Err(error),
-            ((Err(error), None), None) => Err(own.raised(py, &error)),
+        match (result, end) {
+            (_, End::Signal(signal)) => Err(signal),
+            (Ok(value), _) => Ok(value),
+            (Err(error), End::Timeout) if error.kind() == ErrorKind::Interrupted => {
+                Err(raised(&timed_out(timeout.unwrap_or_default())))
+            }
+            (Err(error), _) => Err(left.error.unwrap_or_else(|| {
+                // A table that does not exist may be a variable that is none.
+                match left.refused.filter(|_| error.sqlstate() == sqlstate::NO_TABLE) {
+                    Some(refused) => raised_by(&error.with_hint(refused), sql),
+                    None => own.with_cause(py, raised_by(&error, sql)),
+                }
+            })),
         }
     }
+}
+
+/// Why a statement has ended.
+enum End {
+    /// It has run, or failed.
+    OfItself,
+    /// It took too long.
+    Timeout,
+    /// The exception of a signal handler.
+    Signal(PyErr),
+}
+
+fn timed_out(timeout: Duration) -> Error {
+    let text =
+        format!("the statement was cancelled: it took longer than its timeout, {} s", timeout.as_secs_f64());
+    Error::new(ErrorKind::Interrupted, text)
+}
+
+/// A timeout as Python gives it: seconds, or None.
+///
+/// # Errors
+/// Interface, if it is not above zero.
+pub fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let duration = |timeout: f64| match Duration::try_from_secs_f64(timeout) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(InterfaceError::new_err(format!(
+            "a timeout is a number of seconds above zero, or None, not {timeout}"
+        ))),
+    };
+    timeout.map(duration).transpose()
 }
 
 impl Drop for Session {

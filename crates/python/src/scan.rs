@@ -2,7 +2,12 @@
 //!
 //! A statement's names are looked up in the calling frame, its locals and then its globals, and then in the
 //! frames outside. An object is a table if it has the Arrow PyCapsule interface (pyarrow, polars, results of
-//! Entasis), or is a pandas data frame or a lazy polars frame. Other variables are ignored.
+//! Entasis), or is a data frame, an array, or a dict or list that `_frames.py` converts. Other variables are
+//! ignored, but an error about a missing table says what they are.
+//!
+//! Functions of this package are no callers: their frames are passed over. Two of their variables have a
+//! meaning: `tables`, a dict in which names are looked up first, and `caller`, the frame where the search
+//! goes on, if it is on another thread's stack.
 //!
 //! A statement reads each object once, however often and under whatever names it refers to it: a reader has
 //! its rows only once, and a lazy frame is collected once.
@@ -22,12 +27,21 @@ pub struct Scope(Mutex<Search>);
 struct Search {
     /// The calling frame; `None` between statements.
     frame: Option<Py<PyAny>>,
-    /// The error of a variable that was found.
-    error: Option<PyErr>,
+    /// What is wrong with the variables of the names.
+    left: Left,
     /// Objects that the statement has named, and their relations.
     found: Vec<(Py<PyAny>, Arc<dyn Relation>)>,
     /// The readers among them.
     readers: Vec<Arc<Reader>>,
+}
+
+/// What is left of a search when the statement ends.
+#[derive(Default)]
+pub struct Left {
+    /// The error of a variable that was found.
+    pub error: Option<PyErr>,
+    /// A variable that has the name of a table and is none.
+    pub refused: Option<String>,
 }
 
 impl Scope {
@@ -40,11 +54,11 @@ impl Scope {
         *self.search() = Search { frame, ..Search::default() };
     }
 
-    /// Ends the statement. Returns the error of its variables, if there is one.
-    pub fn leave(&self) -> Option<PyErr> {
+    /// Ends the statement. Returns what was wrong with its variables.
+    pub fn leave(&self) -> Left {
         let search = std::mem::take(&mut *self.search());
         search.readers.iter().for_each(|reader| reader.forget());
-        search.error
+        search.left
     }
 
     /// The variable `name` as a relation, if there is one. Converting it ends when `cancel` is raised.
@@ -55,7 +69,7 @@ impl Scope {
             match self.look(frame.bind(py), name, cancel) {
                 Ok(found) => found,
                 Err(error) => {
-                    self.search().error = Some(error);
+                    self.search().left.error = Some(error);
                     None
                 }
             }
@@ -70,14 +84,24 @@ impl Scope {
     ) -> PyResult<Option<Arc<dyn Relation>>> {
         let mut frame = frame.clone();
         while !frame.is_none() {
-            for variables in ["f_locals", "f_globals"] {
-                for candidate in named(&frame.getattr(variables)?, name)? {
+            let (locals, globals) = (frame.getattr("f_locals")?, frame.getattr("f_globals")?);
+            let own = is_own(&globals)?;
+            let places = match own {
+                true => vec![variable(&locals, "tables")?],
+                false => vec![Some(locals.clone()), Some(globals)],
+            };
+            for variables in places.into_iter().flatten() {
+                for candidate in named(&variables, name)? {
                     if let Some(relation) = self.relation(&candidate, name, cancel)? {
                         return Ok(Some(relation));
                     }
+                    let class = candidate.get_type().name()?;
+                    let text = format!("the variable {name} is a '{class}', which is not a table");
+                    self.search().left.refused.get_or_insert(text);
                 }
             }
-            frame = frame.getattr("f_back")?;
+            let caller = if own { variable(&locals, "caller")? } else { None };
+            frame = caller.map_or_else(|| frame.getattr("f_back"), Ok)?;
         }
         Ok(None)
     }
@@ -102,6 +126,17 @@ impl Scope {
         search.readers.extend(reader);
         Ok(Some(relation))
     }
+}
+
+/// True for the frames of this package's functions.
+fn is_own(globals: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = variable(globals, "__name__")?.and_then(|name| name.extract::<String>().ok());
+    Ok(module.is_some_and(|module| module == "entasis" || module.starts_with("entasis.")))
+}
+
+fn variable<'py>(variables: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let found = variables.call_method1("get", (name,))?;
+    Ok(Some(found).filter(|found| !found.is_none()))
 }
 
 /// The variable `name`, and those that differ from it only in case, since SQL names are case-insensitive.

@@ -2,25 +2,34 @@
 //!
 //! Whoever waits for rows does so without the GIL. `interrupt()` of the connection ends the query.
 
-use crate::arrow;
-use crate::cursor::count;
-use crate::errors::{InterfaceError, raised};
-use crate::values;
+use crate::cursor::{count, described};
+use crate::errors::{InterfaceError, raised_by};
+use crate::rows::{self, RowFactory};
+use crate::{arrow, batches, values};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use entasis_vector::{Chunk, DataType, Error, Value};
+use entasis_vector::{Chunk, Error, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::sync::{Mutex, PoisonError};
 
+/// Rows between two looks for signals.
+const LOOK: usize = 1 << 14;
+
 /// The rows of a query, which are read while it runs. Closing it, or dropping it, ends the query.
 #[pyclass(frozen, module = "entasis")]
-pub struct Stream(Mutex<State>);
+pub struct Stream {
+    state: Mutex<State>,
+    schema: Schema,
+    /// The text of the query.
+    query: String,
+    factory: RowFactory,
+}
 
 /// What has been read.
 struct State {
     /// `None` after it was closed, or given to an Arrow consumer.
-    stream: Option<entasis::Stream>,
+    stream: Option<Running>,
     /// The chunk that is being read, and its next row.
     chunk: Chunk,
     row: usize,
@@ -29,7 +38,9 @@ struct State {
 impl State {
     /// Makes the next row one of the chunk; false at the end.
     fn advance(&mut self) -> Result<bool, Error> {
-        let Some(stream) = &mut self.stream else { return Ok(false) };
+        let Some(stream) = self.stream.as_mut().and_then(|running| running.0.as_mut()) else {
+            return Ok(false);
+        };
         while self.row >= self.chunk.len() {
             let Some(chunk) = stream.next_chunk()? else { return Ok(false) };
             (self.chunk, self.row) = (chunk, 0);
@@ -37,50 +48,84 @@ impl State {
         Ok(true)
     }
 
-    /// The values of the next row, with their types; `None` if the chunk has no more.
-    fn take_row(&mut self) -> Option<Vec<(Value, DataType)>> {
-        let stream = self.stream.as_ref().filter(|_| self.row < self.chunk.len())?;
-        let cells = stream.schema().iter().enumerate();
-        let cells = cells.map(|(at, field)| (self.chunk.value(self.row, at, field.ty), field.ty)).collect();
+    /// The next row of the chunk; `None` if it has no more.
+    fn take_row<'py>(&mut self, py: Python<'py>, schema: &Schema) -> Option<PyResult<Bound<'py, PyTuple>>> {
+        if self.stream.is_none() || self.row >= self.chunk.len() {
+            return None;
+        }
         self.row += 1;
-        Some(cells)
+        Some(values::row(py, &self.chunk, self.row - 1, schema))
     }
 }
 
 impl Stream {
     /// Nothing has been read yet.
-    pub fn new(stream: entasis::Stream) -> Stream {
-        Stream(Mutex::new(State { stream: Some(stream), chunk: Chunk::new(), row: 0 }))
+    pub fn new(stream: entasis::Stream, query: &str, factory: RowFactory) -> Stream {
+        let schema = stream.schema().clone();
+        let state = State { stream: Some(Running(Some(stream))), chunk: Chunk::new(), row: 0 };
+        Stream { state: Mutex::new(state), schema, query: query.to_owned(), factory }
     }
 
     /// The next row.
     fn one<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         loop {
             // PERF: most rows are there already, and letting go of the GIL takes longer than reading one.
-            if let Ok(mut state) = self.0.try_lock()
-                && let Some(cells) = state.take_row()
+            if let Ok(mut state) = self.state.try_lock()
+                && let Some(row) = state.take_row(py, &self.schema)
             {
-                let cells: PyResult<Vec<_>> =
-                    cells.iter().map(|(value, ty)| values::to_python(py, value, *ty)).collect();
-                return PyTuple::new(py, cells?).map(Some);
+                return row.map(Some);
             }
-            let wait = || self.0.lock().unwrap_or_else(PoisonError::into_inner).advance();
-            if !py.detach(wait).map_err(|error| raised(&error))? {
+            let wait = || self.state.lock().unwrap_or_else(PoisonError::into_inner).advance();
+            if !py.detach(wait).map_err(|error| raised_by(&error, &self.query))? {
                 return Ok(None);
             }
         }
     }
 
+    fn some<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        while list.len() < most
+            && let Some(row) = self.one(py)?
+        {
+            list.append(row)?;
+            if list.len() % LOOK == 0 {
+                py.check_signals()?;
+            }
+        }
+        Ok(list)
+    }
+
     /// Takes the stream.
-    fn take(&self) -> Option<entasis::Stream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).stream.take()
+    fn take(&self) -> Option<Running> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).stream.take()
+    }
+
+    /// Takes what has not been read, as batches of Arrow.
+    fn batches(&self) -> PyResult<Unread> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.stream.is_some() && state.row < state.chunk.len() {
+            return Err(InterfaceError::new_err(
+                "rows of this stream have been fetched one by one, and the next ones belong to the same \
+                 batch: fetch all of them so, or none",
+            ));
+        }
+        match state.stream.take().map(|mut running| (running.0.take(), running)) {
+            Some((Some(stream), _)) => {
+                let schema = stream.arrow_schema();
+                Ok(Unread { running: Running(Some(stream)), schema })
+            }
+            _ => Err(InterfaceError::new_err("the stream has been closed or given away")),
+        }
     }
 }
 
+/// A query that runs, or has run.
+struct Running(Option<entasis::Stream>);
+
 /// The query's thread may need the GIL to end.
-impl Drop for Stream {
+impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(stream) = self.take() {
+        if let Some(stream) = self.0.take() {
             Python::try_attach(|py| py.detach(|| drop(stream)));
         }
     }
@@ -88,24 +133,65 @@ impl Drop for Stream {
 
 #[pymethods]
 impl Stream {
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.iter().map(|field| field.name.to_string()).collect()
+    }
+
+    /// SQL types of the columns.
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.schema.iter().map(|field| field.ty.to_string()).collect()
+    }
+
+    /// DB-API's description of the columns, as for a cursor.
+    #[getter]
+    fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        described(py, &self.schema)
+    }
+
     /// Fetches the next row as a tuple, or None if there are no more.
-    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.one(py)
+    fn fetchone<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = slf.get().one(slf.py())?;
+        row.map(|row| slf.get().factory.made(slf.as_any(), row)).transpose()
     }
 
     /// Fetches the next `size` rows.
-    fn fetchmany<'py>(&self, py: Python<'py>, size: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let (list, size) = (PyList::empty(py), count(size)?);
-        while list.len() < size
-            && let Some(row) = self.one(py)?
-        {
-            list.append(row)?;
-        }
-        Ok(list)
+    #[pyo3(signature = (size=None))]
+    fn fetchmany<'py>(
+        slf: &Bound<'py, Self>,
+        size: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let rows = slf.get().some(slf.py(), size.map_or(Ok(1), count)?)?;
+        slf.get().factory.all(slf.as_any(), rows)
     }
 
-    /// The Arrow PyCapsule interface: the rows that have not been read, in batches that are made when they
-    /// are asked for.
+    /// Fetches all remaining rows.
+    fn fetchall<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        let rows = slf.get().some(slf.py(), usize::MAX)?;
+        slf.get().factory.all(slf.as_any(), rows)
+    }
+
+    /// Fetches the next row and returns the value in its first column; None if there is no row.
+    fn fetchval<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        rows::first(self.one(py)?)
+    }
+
+    /// Returns a `pyarrow.RecordBatchReader` of the rows, in batches of `rows_per_batch` rows that are made
+    /// when they are asked for.
+    #[pyo3(signature = (rows_per_batch=None))]
+    fn fetch_record_batch<'py>(
+        &self,
+        py: Python<'py>,
+        rows_per_batch: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let unread = self.batches()?;
+        let schema = unread.schema.clone();
+        batches::reader(py, unread, schema, rows_per_batch)
+    }
+
+    /// The Arrow PyCapsule interface: the rows, in batches that are made when they are asked for.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -114,24 +200,21 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A schema request that cannot be fulfilled may be ignored.
         drop(requested_schema);
-        let stream = self.take();
-        let stream =
-            stream.ok_or_else(|| InterfaceError::new_err("the stream has been closed or given away"))?;
-        let schema = stream.arrow_schema();
-        arrow::reader_capsule(py, Box::new(Batches { stream, schema }))
+        arrow::reader_capsule(py, Box::new(self.batches()?))
     }
 
     /// Ends the query, if it still runs.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.take()));
+        let running = self.take();
+        py.detach(|| drop(running));
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.one(py)
+    fn __next__<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::fetchone(slf)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -144,22 +227,22 @@ impl Stream {
     }
 }
 
-/// A stream as batches of Arrow.
-struct Batches {
-    stream: entasis::Stream,
+/// The rest of a stream as batches of Arrow.
+struct Unread {
+    running: Running,
     schema: SchemaRef,
 }
 
-impl Iterator for Batches {
+impl Iterator for Unread {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.stream.next_batch().transpose()?;
+        let batch = self.running.0.as_mut()?.next_batch().transpose()?;
         Some(batch.map_err(|error| ArrowError::ExternalError(error.to_string().into())))
     }
 }
 
-impl RecordBatchReader for Batches {
+impl RecordBatchReader for Unread {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

@@ -2,13 +2,13 @@
 //! only once.
 
 use crate::arrow::{Table, array, stream};
-use crate::errors::{NotSupportedError, raised};
+use crate::errors::{NotSupportedError, ProgrammingError, raised};
 use crate::give_way::give_way;
 use crate::readers::{self, Reader};
 use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
 use entasis_vector::Error;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::sync::Arc;
@@ -41,6 +41,21 @@ impl Look {
 /// # Errors
 /// Those of the object's library; type errors, for Arrow data that are not a table; interrupted.
 pub fn find(object: &Bound<'_, PyAny>, name: &str, cancel: &CancelFlag) -> PyResult<Option<Found>> {
+    let py = object.py();
+    found(object, name, cancel).map_err(|error| {
+        // What its library says of it, such as that its columns have different lengths.
+        if !error.is_instance_of::<PyValueError>(py) {
+            return error;
+        }
+        let class = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        let text = format!("the '{class}' {name} is not a table: {}", error.value(py));
+        let raised = ProgrammingError::new_err(text);
+        raised.set_cause(py, Some(error));
+        raised
+    })
+}
+
+fn found(object: &Bound<'_, PyAny>, name: &str, cancel: &CancelFlag) -> PyResult<Option<Found>> {
     let class = object.get_type();
     let library = class.module().map(|m| m.to_string()).unwrap_or_default();
     let library = library.split('.').next().unwrap_or_default();
@@ -61,9 +76,14 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str, cancel: &CancelFlag) -> PyRes
             let arrays = frames(object.py(), "numpy")?.call_method1("from_array", (object, name))?;
             if arrays.is_none() { None } else { Some(stream(&arrays)?) }
         }
-        ("builtins", "dict") if !object.is_empty()? => {
-            let columns = object.py().import("entasis._frames")?.call_method1("from_dict", (object,))?;
-            if columns.is_none() { None } else { Some(stream(&columns)?) }
+        ("builtins", "dict") if !object.is_empty()? => converted(object, "from_dict", "dict of lists")?,
+        ("builtins", "list") if !object.is_empty()? => converted(object, "from_dicts", "list of dicts")?,
+        // Of pyarrow; each statement that names it reads it.
+        ("pyarrow", _) if object.hasattr("to_reader")? && object.hasattr("projected_schema")? => {
+            Some(stream(&object.call_method0("to_reader")?)?)
+        }
+        ("pyarrow", _) if object.hasattr("scanner")? => {
+            Some(stream(&object.call_method0("scanner")?.call_method0("to_reader")?)?)
         }
         ("polars", "DataFrame") => Some(polars(object)?),
         ("polars", "LazyFrame") => Some(polars(&object.call_method0("collect")?)?),
@@ -88,19 +108,33 @@ pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relat
         None => {
             let class = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
             Err(PyTypeError::new_err(format!(
-                "'{class}' is not a table: pandas and polars data frames and series, pyarrow tables, other objects \
-                 with __arrow_c_stream__, arrays of numpy and dicts of arrays are"
+                "'{class}' is not a table: pandas and polars data frames and series, pyarrow tables and \
+                 datasets, other objects with __arrow_c_stream__, arrays of numpy, dicts of arrays or lists, \
+                 and lists of dicts are"
             )))
         }
     }
 }
 
+/// What `function` of `_frames.py` makes of an object of Python; nothing, if it is no table. Only if it may
+/// be one is pyarrow needed, to convert it.
+fn converted(object: &Bound<'_, PyAny>, function: &str, kind: &str) -> PyResult<Option<Table>> {
+    let own = object.py().import("entasis._frames")?;
+    if !own.call_method1("is_table", (object,))?.is_truthy()? {
+        return Ok(None);
+    }
+    let table = frames_of(object.py(), &format!("a {kind}"))?.call_method1(function, (object,))?;
+    if table.is_none() { Ok(None) } else { stream(&table).map(Some) }
+}
+
 /// The Python part of converting data frames, which needs pyarrow.
 fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>> {
+    frames_of(py, &format!("a {library} data frame"))
+}
+
+fn frames_of<'py>(py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyModule>> {
     if py.import("pyarrow").is_err() {
-        return Err(NotSupportedError::new_err(format!(
-            "querying a {library} data frame needs the package pyarrow"
-        )));
+        return Err(NotSupportedError::new_err(format!("querying {what} needs the package pyarrow")));
     }
     py.import("entasis._frames")
 }

@@ -1,37 +1,70 @@
-//! JSON: an object for each row, or an array of these. How values are written: [`write_json`].
+//! JSON: an object for each row, or an array of these. How values are written: [`write_json`]. A column whose
+//! name an earlier one has gets a number, since readers keep only the last of several equal keys.
 
-use super::Answer;
+use super::{Renderer, ResultPart, unique_names};
 use entasis::{write_json, write_json_text};
+use entasis_vector::Schema;
 use std::io::{self, Write};
 
-pub fn write_array(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let keys = keys(answer);
-    write!(out, "[")?;
-    for row in 0..answer.rows() {
-        writeln!(out, "{}", if row == 0 { "" } else { "," })?;
-        write!(out, "  {}", object(answer, &keys, row))?;
-    }
-    writeln!(out, "{}]", if answer.rows() == 0 { "" } else { "\n" })
+/// Writes rows as objects.
+pub struct Json {
+    /// The names as strings.
+    keys: Vec<String>,
+    /// Whether the objects are elements of an array, or lines.
+    is_array: bool,
+    rows: u64,
 }
 
-pub fn write_lines(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let keys = keys(answer);
-    for row in 0..answer.rows() {
-        writeln!(out, "{}", object(answer, &keys, row))?;
+impl Json {
+    /// An array.
+    pub fn array(schema: &Schema) -> Json {
+        Json { keys: keys(schema), is_array: true, rows: 0 }
     }
-    Ok(())
+
+    /// An object a line.
+    pub fn lines(schema: &Schema) -> Json {
+        Json { keys: keys(schema), is_array: false, rows: 0 }
+    }
 }
 
-fn keys(answer: &Answer<'_>) -> Vec<String> {
-    let key = |name: &str| {
+impl Renderer for Json {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if self.is_array { write!(out, "[") } else { Ok(()) }
+    }
+
+    fn rows(&mut self, part: &ResultPart<'_>, out: &mut dyn Write) -> io::Result<()> {
+        for row in 0..part.rows() {
+            let object = object(part, &self.keys, row);
+            match (self.is_array, self.rows) {
+                (true, 0) => write!(out, "\n  {object}")?,
+                (true, _) => write!(out, ",\n  {object}")?,
+                (false, _) => writeln!(out, "{object}")?,
+            }
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<Option<u64>> {
+        match (self.is_array, self.rows) {
+            (true, 0) => writeln!(out, "]")?,
+            (true, _) => writeln!(out, "\n]")?,
+            (false, _) => {}
+        }
+        Ok(None)
+    }
+}
+
+fn keys(schema: &Schema) -> Vec<String> {
+    let key = |name: &String| {
         let mut key = String::new();
         write_json_text(&mut key, name);
         key
     };
-    answer.schema().iter().map(|field| key(&field.name)).collect()
+    unique_names(schema).iter().map(key).collect()
 }
 
-fn object(answer: &Answer<'_>, keys: &[String], row: usize) -> String {
+fn object(part: &ResultPart<'_>, keys: &[String], row: usize) -> String {
     let mut text = String::from("{");
     for (column, key) in keys.iter().enumerate() {
         if column > 0 {
@@ -39,7 +72,7 @@ fn object(answer: &Answer<'_>, keys: &[String], row: usize) -> String {
         }
         text.push_str(key);
         text.push(':');
-        write_json(&mut text, &answer.value(row, column), answer.ty(column), answer.zone());
+        write_json(&mut text, &part.value(row, column), part.ty(column), part.zone());
     }
     text.push('}');
     text
@@ -71,5 +104,13 @@ mod tests {
         assert_eq!(testing::written(Mode::Jsonl, &result), "{\"x\":\"nan\",\"day\":\"1970-01-01\"}\n");
         let none = testing::result(&[("x", DataType::Float64)], &[]);
         assert_eq!(testing::written(Mode::Json, &none), "[]\n");
+        assert_eq!(testing::written(Mode::Jsonl, &none), "");
+    }
+
+    #[test]
+    fn no_value_is_lost_to_another_of_the_same_name() {
+        let rows = [vec![Value::Integer(1), Value::Integer(2)]];
+        let result = testing::result(&[("a", DataType::Int32), ("a", DataType::Int32)], &rows);
+        assert_eq!(testing::written(Mode::Jsonl, &result), "{\"a\":1,\"a_1\":2}\n");
     }
 }

@@ -1,25 +1,45 @@
 //! A Markdown table, with numbers right-aligned. Bars are escaped, line ends become `<br>`, NULL is an empty
-//! cell.
+//! cell. There is no such table without a header.
 
-use super::Answer;
+use super::{Look, Renderer, ResultPart};
+use entasis_vector::Schema;
 use std::io::{self, Write};
 
-pub fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut names = String::from("|");
-    let mut rules = String::from("|");
-    for field in answer.schema() {
-        names.push_str(&format!(" {} |", escaped(&field.name)));
-        rules.push_str(if field.ty.is_numeric() { "--:|" } else { "---|" });
-    }
-    writeln!(out, "{names}\n{rules}")?;
-    for row in 0..answer.rows() {
-        let mut line = String::from("|");
-        for column in 0..answer.schema().len() {
-            line.push_str(&format!(" {} |", escaped(&answer.text(row, column).unwrap_or_default())));
+/// Writes rows as those of a table.
+pub struct Markdown {
+    null: String,
+    header: String,
+}
+
+impl Markdown {
+    /// With the look's NULL.
+    pub fn new(look: &Look, schema: &Schema) -> Markdown {
+        let mut names = String::from("|");
+        let mut rules = String::from("|");
+        for field in schema {
+            names.push_str(&format!(" {} |", escaped(&field.name)));
+            rules.push_str(if field.ty.is_numeric() { "--:|" } else { "---|" });
         }
-        writeln!(out, "{line}")?;
+        Markdown { null: escaped(&look.null_or("")), header: format!("{names}\n{rules}") }
     }
-    Ok(())
+}
+
+impl Renderer for Markdown {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", self.header)
+    }
+
+    fn rows(&mut self, part: &ResultPart<'_>, out: &mut dyn Write) -> io::Result<()> {
+        for row in 0..part.rows() {
+            let mut line = String::from("|");
+            for column in 0..part.schema().len() {
+                let text = part.text(row, column).map_or_else(|| self.null.clone(), |text| escaped(&text));
+                line.push_str(&format!(" {text} |"));
+            }
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
 }
 
 fn escaped(text: &str) -> String {

@@ -1,17 +1,24 @@
 //! Results as text: one small file for each output format (mode).
 //!
-//! Every mode gets an [`Answer`], the schema and chunks of a result, and writes it. Only [`table`] depends on
-//! the terminal: it shortens what does not fit. All others write everything, for programs to read.
+//! A [`Renderer`] gets the rows of a result part by part, as they come, and writes each part before it gets
+//! the next. Only [`table`] depends on the terminal: it shortens what does not fit, and looks ahead for the
+//! widths of columns. All others write everything, for programs to read.
 
 mod csv;
+mod html;
+mod insert;
 mod json;
 mod line;
+mod list;
 mod markdown;
+mod plan;
 mod table;
 
+pub use self::plan::PlanLines;
 use crate::style::Style;
 use entasis::TimeZone;
 use entasis_vector::{Chunk, DataType, Schema, Value};
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 /// The output formats.
@@ -22,6 +29,9 @@ pub enum Mode {
     Table,
     /// Comma-separated values with a header
     Csv,
+    /// Values separated by tabs, with a header, and quoted as in csv
+    #[value(aliases = ["tabs"])]
+    Tsv,
     /// One JSON array of objects
     Json,
     /// One JSON object per line
@@ -31,49 +41,72 @@ pub enum Mode {
     Markdown,
     /// One "name = value" line per cell
     Line,
+    /// Values separated by |, without quotes
+    List,
+    /// An INSERT statement per row
+    Insert,
+    /// An HTML table
+    Html,
 }
 
 impl Mode {
     /// All modes, as `.mode` lists them.
-    pub const NAMES: [&str; 6] = ["table", "csv", "json", "jsonl", "markdown", "line"];
+    pub const NAMES: [&str; 10] =
+        ["table", "csv", "tsv", "json", "jsonl", "markdown", "line", "list", "insert", "html"];
+}
+
+/// How results are to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The format.
+    pub mode: Mode,
+    /// Whether the names of columns come first, in the modes in which they need not.
+    pub headers: bool,
+    /// What NULL is written as; `None`: as the mode has it.
+    pub null: Option<String>,
+    /// What separates the values in the modes csv and list; `None`: a comma, and a bar.
+    pub separator: Option<String>,
+    /// The table into which the mode insert inserts.
+    pub table: String,
+    /// The most rows of a table that are shown, and 0 for all; `None`: 40 on a terminal, and all elsewhere.
+    pub max_rows: Option<usize>,
+}
+
+impl Look {
+    /// The default look of a mode.
+    pub fn new(mode: Mode) -> Look {
+        Look { mode, headers: true, null: None, separator: None, table: "t".into(), max_rows: None }
+    }
+    /// What NULL is written as, if the mode would have it as `default`.
+    fn null_or(&self, default: &str) -> String {
+        self.null.clone().unwrap_or_else(|| default.to_owned())
+    }
+    /// What separates values, if the mode would have `default`.
+    fn separator_or(&self, default: &str) -> String {
+        self.separator.clone().unwrap_or_else(|| default.to_owned())
+    }
 }
 
 /// What the table mode knows about the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// Width of the terminal in characters; `None`: no limit, and all rows are shown.
+    /// Width of the terminal in characters; `None`: no limit, and nothing is left out.
     pub width: Option<usize>,
     /// Colours.
     pub style: Style,
 }
 
-/// A result to write.
-pub struct Answer<'a> {
+/// Some of the rows of a result.
+pub struct ResultPart<'a> {
     schema: &'a Schema,
-    chunks: &'a [Chunk],
-    /// Row number at which each chunk starts.
-    starts: Vec<usize>,
-    rows: usize,
+    chunk: &'a Chunk,
     zone: TimeZone,
 }
 
-impl<'a> Answer<'a> {
-    /// A result with these columns and rows.
-    pub fn new(schema: &'a Schema, chunks: &'a [Chunk]) -> Answer<'a> {
-        let mut rows = 0;
-        let starts = chunks
-            .iter()
-            .map(|chunk| {
-                let start = rows;
-                rows += chunk.len();
-                start
-            })
-            .collect();
-        Answer { schema, chunks, starts, rows, zone: TimeZone::UTC }
-    }
-    /// The same result, with instants shown in `zone`.
-    pub fn in_zone(self, zone: TimeZone) -> Answer<'a> {
-        Answer { zone, ..self }
+impl<'a> ResultPart<'a> {
+    /// The rows of a chunk; instants are shown in `zone`.
+    pub fn new(schema: &'a Schema, chunk: &'a Chunk, zone: TimeZone) -> ResultPart<'a> {
+        ResultPart { schema, chunk, zone }
     }
     /// The zone in which instants are shown.
     pub fn zone(&self) -> TimeZone {
@@ -81,9 +114,9 @@ impl<'a> Answer<'a> {
     }
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.chunk.len()
     }
-    /// Its columns.
+    /// The columns.
     pub fn schema(&self) -> &Schema {
         self.schema
     }
@@ -93,34 +126,68 @@ impl<'a> Answer<'a> {
     }
     /// One cell.
     pub fn value(&self, row: usize, column: usize) -> Value {
-        let chunk = self.starts.partition_point(|&start| start <= row) - 1;
-        self.chunks[chunk].value(row - self.starts[chunk], column, self.ty(column))
+        self.chunk.value(row, column, self.ty(column))
     }
     /// The text of one cell; `None` for NULL.
     pub fn text(&self, row: usize, column: usize) -> Option<String> {
         let value = self.value(row, column);
-        (!value.is_null()).then(|| self.show(&value, column))
-    }
-    /// A value of column `column` as text.
-    pub fn show(&self, value: &Value, column: usize) -> String {
-        self.zone.shown(value, self.ty(column))
+        (!value.is_null()).then(|| self.zone.shown(&value, self.ty(column)))
     }
 }
 
-/// Writes `answer` in `mode`. Returns the number of rows written.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(mode: Mode, answer: &Answer<'_>, screen: Screen, out: &mut dyn Write) -> io::Result<usize> {
-    match mode {
-        Mode::Table => return table::write(answer, screen, out),
-        Mode::Csv => csv::write(answer, out)?,
-        Mode::Json => json::write_array(answer, out)?,
-        Mode::Jsonl => json::write_lines(answer, out)?,
-        Mode::Markdown => markdown::write(answer, out)?,
-        Mode::Line => line::write(answer, out)?,
+/// Writes a result in one mode: what comes first, the rows part by part, and what comes last.
+pub trait Renderer {
+    /// Writes what comes before the rows.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes the next rows.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn rows(&mut self, part: &ResultPart<'_>, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes what comes after the rows. Returns how many of them are shown; `None`: all.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn end(&mut self, _out: &mut dyn Write) -> io::Result<Option<u64>> {
+        Ok(None)
     }
-    Ok(answer.rows())
+}
+
+/// What writes a result with these columns.
+pub fn renderer(look: &Look, schema: &Schema, screen: Screen) -> Box<dyn Renderer> {
+    match look.mode {
+        Mode::Table => Box::new(table::Table::new(look, schema, screen)),
+        Mode::Csv => Box::new(csv::Csv::new(look, schema, look.separator_or(","))),
+        Mode::Tsv => Box::new(csv::Csv::new(look, schema, "\t".to_owned())),
+        Mode::Json => Box::new(json::Json::array(schema)),
+        Mode::Jsonl => Box::new(json::Json::lines(schema)),
+        Mode::Markdown => Box::new(markdown::Markdown::new(look, schema)),
+        Mode::Line => Box::new(line::Line::new(look, schema)),
+        Mode::List => Box::new(list::List::new(look, schema)),
+        Mode::Insert => Box::new(insert::Insert::new(look, schema)),
+        Mode::Html => Box::new(html::Html::new(look, schema)),
+    }
+}
+
+/// The names of the columns; one that an earlier column has gets a number: `a`, `a_1`.
+fn unique_names(schema: &Schema) -> Vec<String> {
+    let own: HashSet<&str> = schema.iter().map(|field| &*field.name).collect();
+    let mut taken = HashSet::new();
+    let mut names = Vec::with_capacity(schema.len());
+    for field in schema {
+        let numbered =
+            (1..).map(|i| format!("{}_{i}", field.name)).filter(|name| !own.contains(name.as_str()));
+        let name = std::iter::once(field.name.to_string()).chain(numbered).find(|name| !taken.contains(name));
+        let name = name.expect("there are more numbers than columns");
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    names
 }
 
 #[cfg(test)]
@@ -149,9 +216,13 @@ pub mod testing {
         (schema, chunks)
     }
 
+    /// A text as a value.
+    pub fn text(text: &str) -> Value {
+        Value::Text(Arc::from(text))
+    }
+
     /// Three rows of name, count and share, with NULLs and characters that need quoting.
     pub fn sample() -> (Schema, Vec<Chunk>) {
-        let text = |s: &str| Value::Text(Arc::from(s));
         result(
             &[
                 ("name", DataType::Varchar),
@@ -166,11 +237,45 @@ pub mod testing {
         )
     }
 
+    /// The output with a look and screen, and how many rows it shows.
+    pub fn shown(look: &Look, screen: Screen, result: &(Schema, Vec<Chunk>)) -> (String, Option<u64>) {
+        let mut out = Vec::new();
+        let mut renderer = renderer(look, &result.0, screen);
+        renderer.begin(&mut out).unwrap();
+        for chunk in &result.1 {
+            renderer.rows(&ResultPart::new(&result.0, chunk, TimeZone::UTC), &mut out).unwrap();
+        }
+        let shown = renderer.end(&mut out).unwrap();
+        (String::from_utf8(out).unwrap(), shown)
+    }
+
+    /// The output with a look, without a terminal.
+    pub fn with_look(look: &Look, result: &(Schema, Vec<Chunk>)) -> String {
+        shown(look, Screen { width: None, style: Style::PLAIN }, result).0
+    }
+
     /// The output of `mode` without a terminal.
     pub fn written(mode: Mode, result: &(Schema, Vec<Chunk>)) -> String {
-        let mut out = Vec::new();
-        let screen = Screen { width: None, style: Style::PLAIN };
-        write(mode, &Answer::new(&result.0, &result.1), screen, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        with_look(&Look::new(mode), result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn all_modes_are_listed() {
+        let names = Mode::value_variants().iter().filter_map(|mode| mode.to_possible_value());
+        assert_eq!(names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>(), Mode::NAMES);
+        assert_eq!(Mode::from_str("box", true), Ok(Mode::Table));
+    }
+
+    #[test]
+    fn names_that_repeat_get_numbers() {
+        let columns = ["a", "b", "a", "a_1", "a"].map(|name| (name, DataType::Int32));
+        let (schema, _) = testing::result(&columns, &[]);
+        assert_eq!(unique_names(&schema), ["a", "b", "a_2", "a_1", "a_3"]);
     }
 }

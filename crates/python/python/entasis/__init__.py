@@ -29,9 +29,9 @@ from ._dbapi import (
     Timestamp,
     TimestampFromTicks,
 )
+from ._connection import Connection, connect
 from ._entasis import (
     ConflictError,
-    Connection,
     Cursor,
     DatabaseError,
     DataError,
@@ -46,8 +46,9 @@ from ._entasis import (
     Stream,
     Warning,
     __version__,
-    connect,
 )
+from ._query import Query
+from ._rows import dict_row, namedtuple_row
 
 #: The version of DB-API.
 apilevel = "2.0"
@@ -84,6 +85,13 @@ def sql(query: str, parameters: Any = None) -> Relation:
     return default_connection().sql(query, parameters)
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """What `%load_ext entasis` calls: `%sql` and `%%sql` run SQL in IPython and Jupyter."""
+    from ._magic import load
+
+    load(ipython)
+
+
 __all__ = [
     "BINARY",
     "Binary",
@@ -103,6 +111,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Query",
     "ROWID",
     "Relation",
     "Stream",
@@ -116,6 +125,9 @@ __all__ = [
     "apilevel",
     "connect",
     "default_connection",
+    "dict_row",
+    "load_ipython_extension",
+    "namedtuple_row",
     "paramstyle",
     "sql",
     "threadsafety",

@@ -87,24 +87,44 @@ def from_series(series: pandas.Series, look: Callable[[], None] = _go_on) -> pya
     return from_pandas(series.to_frame("column0" if series.name is None else str(series.name)), look)
 
 
-def from_dict(columns: dict[Any, Any]) -> pyarrow.Table | None:
-    """A table of arrays, series or lists by their names; None if the dict is not that."""
+def is_table(object: Any) -> bool:
+    """True for a dict of arrays, series or lists by their names, and for a list of dicts with names."""
     import sys
 
-    if not all(isinstance(name, str) for name in columns):
-        return None
-    modules = ("numpy", "pandas", "pyarrow", "polars")
-    classes: tuple[Any, ...] = (list,)
-    for module, name in zip(modules, ("ndarray", "Series", "Array", "Series")):
+    if isinstance(object, list):
+        return all(isinstance(row, dict) and all(isinstance(name, str) for name in row) for row in object)
+    if not all(isinstance(name, str) for name in object):
+        return False
+    modules = ("numpy", "pandas", "pyarrow", "pyarrow", "polars")
+    classes: tuple[Any, ...] = (list, tuple)
+    for module, name in zip(modules, ("ndarray", "Series", "Array", "ChunkedArray", "Series")):
         classes += (getattr(sys.modules.get(module), name, list),)
-    if not all(isinstance(values, classes) for values in columns.values()):
-        return None
+    return all(isinstance(values, classes) for values in object.values())
+
+
+def from_dicts(rows: list[dict[str, Any]]) -> pyarrow.Table:
+    """A table of rows by the names of their columns, in the order in which they come; one that a row lacks is NULL
+    there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    if not names:
+        raise ValueError("its dicts are empty")
+    return from_dict({name: [row.get(name) for row in rows] for name in names})
+
+
+def from_dict(columns: dict[str, Any]) -> pyarrow.Table:
+    """A table of arrays, series or lists by their names."""
     import pyarrow
 
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise ValueError(f"its columns have different numbers of rows: {counts}")
+    columns = {name: list(values) if isinstance(values, tuple) else values for name, values in columns.items()}
     arrays = [values.to_arrow() if hasattr(values, "to_arrow") else values for values in columns.values()]
     try:
         return pyarrow.table(dict(zip(columns, arrays)))
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        # Values of several types become text, as in a data frame.
         import pandas
 
         return from_pandas(pandas.DataFrame(columns))
@@ -174,8 +194,8 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
     if pyarrow.types.is_dictionary(column_type):
         return _is_foreign(column_type.value_type)
     if isinstance(column_type, pyarrow.BaseExtensionType):
-        return column_type.extension_name.startswith("pandas.")
-    return pyarrow.types.is_decimal(column_type) and column_type.precision > _DIGITS
+        return bool(column_type.extension_name.startswith("pandas."))
+    return bool(pyarrow.types.is_decimal(column_type) and column_type.precision > _DIGITS)
 
 
 def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
