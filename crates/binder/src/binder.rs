@@ -126,7 +126,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         if let Some(bound) = self.alias(&name)? {
             return Ok(bound);
         }
-        Err(locate_ident(self.unknown_column(&name), ident))
+        Err(locate_ident(self.unknown_column(&name, ident), ident))
     }
 
     /// Binds a name of several parts: a column of a table, or a field of one.
@@ -192,13 +192,21 @@ impl<'a, 'q> Binder<'a, 'q> {
     }
 
     /// The error for a name that is nowhere.
-    fn unknown_column(&self, name: &str) -> Error {
-        let text = format!("there is no column {name}");
+    fn unknown_column(&self, name: &str, ident: &Ident) -> Error {
+        let is_quoted = ident.quote_style == Some('"');
+        let text = match is_quoted {
+            true => format!("there is no column {ident}"),
+            false => format!("there is no column {name}"),
+        };
         let error = Error::input(text).with_sqlstate(sqlstate::NO_COLUMN);
         let scopes = self.scopes.iter().rev();
         let columns = scopes.flat_map(|scope| &scope.relations).flat_map(|rel| &rel.columns.all);
         match nearest(name, columns.map(|(name, _)| &**name)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
+            // Other systems read it as a text if there is no such column.
+            None if is_quoted => {
+                error.with_hint("a text is written in single quotes; double quotes are for names")
+            }
             None if self.scopes.iter().any(|scope| !scope.relations.is_empty()) => error,
             None => error.with_hint("a text is written in single quotes: 'text'"),
         }

@@ -164,11 +164,11 @@ impl Connection {
         self.session.cancel.clear();
         let _memory =
             prepared::reserve(|| self.session.context().memory, parameters.iter().map(|(value, _)| value))?;
-        match self.session.prepare(sql)? {
+        match self.session.prepare(sql).map_err(|error| self.hinted(error, sql))? {
             Ok(prepared) => {
                 entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
                 let rows = self.run_prepared(&prepared, parameters);
-                rows.map_err(|error| self.placed(error, &prepared.parsed, parameters))
+                rows.map_err(|error| self.explained(error, &prepared.parsed, parameters))
             }
             Err(statements) => {
                 let most = statements.iter().map(Parsed::parameters).max().unwrap_or(0);
@@ -248,7 +248,7 @@ impl Connection {
         }
         let rows = match self.run_keyed(&prepared, parameters, &waiter) {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(None),
-            rows => rows.map_err(|error| self.placed(error, &prepared.parsed, parameters))?,
+            rows => rows.map_err(|error| self.explained(error, &prepared.parsed, parameters))?,
         };
         match rows {
             None if prepared.is_short() => {
@@ -256,7 +256,7 @@ impl Connection {
                 match self.run(&prepared.parsed, Some(&prepared), parameters) {
                     // By now the name may be a variable of the program, which only the slower way looks up.
                     Err(error) if error.sqlstate() == sqlstate::NO_TABLE => Ok(None),
-                    Err(error) => Err(self.placed(error, &prepared.parsed, parameters)),
+                    Err(error) => Err(self.explained(error, &prepared.parsed, parameters)),
                     Ok(rows) => Ok(Some(rows)),
                 }
             }
@@ -336,7 +336,7 @@ impl Connection {
             Ok(Some(rows)) => Ok(rows),
             Err(error) => Err(error),
         };
-        rows.map_err(|error| self.placed(error, &once.parsed, parameters))
+        rows.map_err(|error| self.explained(error, &once.parsed, parameters))
     }
 
     pub(crate) fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {

@@ -44,8 +44,8 @@
 //! describe  stream  row            what a statement takes and returns; rows that are read while it runs
 //! registration                     relations and functions of the host program
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
-//! connection  placed               text in, rows out: transactions, and how statements run in them; places of
-//!                                  their errors
+//! connection  placed  hints        text in, rows out: transactions, and how statements run in them; places and
+//!                                  hints for their errors
 //! command                          statements about the whole database
 //! statement                        what each kind of statement does
 //! follow                           tables that are laid anew as their workload wants it
@@ -87,6 +87,7 @@ mod explain;
 mod follow;
 mod foreign;
 mod functions;
+mod hints;
 mod home;
 mod interrupt;
 mod keyed;

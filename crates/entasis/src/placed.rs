@@ -6,10 +6,15 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, Value};
 
 impl Connection {
-    /// An error of a statement with the place of the constant that it is about, if it is about one. The
-    /// statement is bound once more, since only few fail.
+    /// An error of a statement with what helps: the place of the constant that it is about, if it is about
+    /// one, and a hint.
     #[cold]
-    pub(crate) fn placed(&self, error: Error, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Error {
+    pub(crate) fn explained(&self, error: Error, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Error {
+        self.hinted(self.placed(error, parsed, parameters), parsed.sql())
+    }
+
+    /// The statement is bound once more, since only few fail.
+    fn placed(&self, error: Error, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Error {
         let is_of_value = matches!(error.sqlstate(), sqlstate::INVALID_TEXT | sqlstate::OUT_OF_RANGE);
         if error.position().is_some() || !is_of_value {
             return error;
