@@ -29,7 +29,7 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::expr::{Expr, ExternalFunction};
 use entasis_vector::suggest::nearest;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector, name};
-use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments, Ident};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -48,6 +48,11 @@ pub(crate) fn name_of(function: &ast::Function) -> String {
 impl<'a, 'q> Binder<'a, 'q> {
     /// A call as it is written.
     pub(crate) fn function(&mut self, function: &'q ast::Function) -> Result<Bound> {
+        // `t.current_date`: the parser takes it for a function that has no parentheses.
+        if matches!(function.args, FunctionArguments::None) && function.name.0.len() > 1 {
+            let names = function.name.0.iter().filter_map(|part| part.as_ident().cloned());
+            return self.qualified_name(&names.collect::<Vec<Ident>>());
+        }
         let name = name_of(function);
         if function.over.is_some() {
             return self.window_call(&name, function);
