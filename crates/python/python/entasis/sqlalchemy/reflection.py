@@ -156,7 +156,7 @@ class Reflection:
             relation = _Relation(name, own, what == "VIEW", is_temporary)
             is_wanted = (ObjectKind.VIEW if relation.is_view else ObjectKind.TABLE) in kind
             is_in_scope = (ObjectScope.TEMPORARY if is_temporary else ObjectScope.DEFAULT) in scope
-            if is_wanted and (is_in_scope or schema is not None):
+            if is_wanted and (is_in_scope or place.schema == TEMP):
                 found[name] = relation
         return sorted(found.values())
 
