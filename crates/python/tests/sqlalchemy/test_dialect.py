@@ -521,6 +521,19 @@ def test_constraints_of_one_name(connection):
         assert inspector.get_foreign_keys("d") == []
 
 
+def test_indexes_are_in_the_schema_of_their_table(connection):
+    run(connection, "CREATE SCHEMA sales")
+    for schema_name in (None, "sales"):
+        table = sa.Table("t", sa.MetaData(), sa.Column("n", sa.Integer), schema=schema_name)
+        table.create(connection)
+        index = sa.Index("i", table.c.n, unique=True)
+        index.create(connection)
+    assert sa.inspect(connection).get_unique_constraints("t", schema="sales") == [{"name": "i", "column_names": ["n"]}]
+    index.drop(connection)
+    assert sa.inspect(connection).get_unique_constraints("t", schema="sales") == []
+    assert len(sa.inspect(connection).get_unique_constraints("t")) == 1
+
+
 def test_names_in_any_case(connection):
     table = sa.Table("MyTable", sa.MetaData(), sa.Column("MyColumn", sa.Integer), schema="Sales")
     run(connection, "CREATE SCHEMA Sales")

@@ -303,7 +303,8 @@ class Reflection:
         for table, rows in self._rows(connection, sql, **asked).items():
             columns = defaultdict(list)
             for row in sorted(rows, key=lambda row: (row.constraint_name, row.ordinal_position)):
-                columns[row.constraint_name].append(row.column_name)
+                # The name of an index of another schema says which.
+                columns[row.constraint_name.removeprefix(f"{row.table_schema}.")].append(row.column_name)
             keys[table] = list(columns.items())
         return keys
 
