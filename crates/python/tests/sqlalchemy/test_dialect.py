@@ -629,6 +629,45 @@ def test_the_orm(engine):
             session.commit()
 
 
+def test_alembic(connection):
+    pytest.importorskip("alembic")
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+
+    import entasis.sqlalchemy.migrations  # noqa: F401
+
+    context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+    op = Operations(context)
+    op.create_table("t", sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.String(20), nullable=False))
+    op.add_column("t", sa.Column("x", sa.Integer, nullable=False, server_default="3"))
+    op.add_column("t", sa.Column("y", sa.Integer))
+    op.alter_column("t", "y", type_=sa.BigInteger())
+    op.alter_column("t", "y", new_column_name="z")
+    op.alter_column("t", "n", nullable=True, server_default="it's")
+    op.create_check_constraint("positive", "t", "x > 0")
+    op.drop_constraint("positive", "t", type_="check")
+    op.create_unique_constraint("one", "t", ["n"])
+    op.create_table("u", sa.Column("a", sa.Integer))
+    op.create_foreign_key("of_t", "u", "t", ["a"], ["id"])
+    op.drop_constraint("of_t", "u", type_="foreignkey")
+    op.drop_column("t", "z")
+    op.rename_table("u", "v")
+    op.bulk_insert(sa.table("v", sa.column("a", sa.Integer)), [{"a": 1}])
+    metadata = sa.MetaData()
+    sa.Table("v", metadata, sa.Column("a", sa.Integer))
+    columns = [sa.Column("x", sa.Integer, nullable=False, server_default=sa.text("3")), sa.Column("new", sa.JSON)]
+    named = [sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.Text, server_default="it's")]
+    sa.Table("t", metadata, *named, *columns, sa.UniqueConstraint("n", name="one"))
+    types = [sa.Float(), sa.Uuid(), sa.Enum("a", "b"), sa.ARRAY(sa.Integer), sa.Interval(), sa.Numeric(), sa.LargeBinary(),
+             sa.DateTime(timezone=True), sa.Time(), own.HUGEINT(), own.STRUCT({"x": sa.Integer()}), sa.Unicode(5)]  # fmt: skip
+    sa.Table("types", metadata, *(sa.Column(f"c{n}", ty) for n, ty in enumerate(types))).create(connection)
+    differences = compare_metadata(context, metadata)
+    assert len(differences) == 1, differences
+    [(what, _, table, column)] = differences
+    assert (what, table, column.name) == ("add_column", "t", "new")
+
+
 def test_pandas(engine):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
