@@ -94,7 +94,7 @@ _INDEXES = "information_schema lists unique indexes, as constraints, and no othe
 
 #: What it lacks.
 LACKS = {
-    "async_dialect": "the package has no asynchronous interface",
+    "async_dialect": "the dialect is not asynchronous",
     "comment_reflection": "there is no COMMENT ON",
     "comment_reflection_full_unicode": "there is no COMMENT ON",
     "constraint_comment_reflection": "there is no COMMENT ON",
