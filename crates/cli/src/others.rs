@@ -31,8 +31,8 @@ const DOT: [(&str, &str); 22] = [
         "timeout",
         "SET lock_timeout limits how long a statement waits, and entasis --timeout how long it takes",
     ),
-    ("vfsinfo", ".databases lists the attached databases and their files"),
     ("version", "SELECT version() shows the version"),
+    ("vfsinfo", ".databases lists the attached databases and their files"),
     ("width", "results are as wide as the terminal; .x and .mode line show long values whole"),
 ];
 

@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn tables_follow_from() {
-        assert_eq!(offered("select * from o|"), ["\"Odd name\"", "orders"]);
+        assert_eq!(offered("select * from o|"), ["\"Odd name\"", "orders", "other."]);
         assert_eq!(offered("select * from |"), ["\"Odd name\"", "orders", "read_csv(", "stock"]);
     }
 

@@ -409,7 +409,7 @@ def test_every_keyword_can_be_a_name(connection):
     assert len(words) > 150
     metadata = sa.MetaData()
     every = sa.Table("every", metadata, *(sa.Column(word, sa.Integer) for word in words))
-    tables = [sa.Table(word, metadata, sa.Column(word, sa.Integer)) for word in words]
+    tables = [sa.Table(word, metadata, sa.Column(word, sa.Integer)) for word in words if word not in RESERVED]
     metadata.create_all(connection)
     connection.execute(every.insert(), {word: n for n, word in enumerate(words)})
     assert connection.execute(sa.select(every)).one() == tuple(range(len(words)))
@@ -521,6 +521,19 @@ def test_constraints_of_one_name(connection):
         assert inspector.get_foreign_keys("d") == []
 
 
+def test_indexes_are_in_the_schema_of_their_table(connection):
+    run(connection, "CREATE SCHEMA sales")
+    for schema_name in (None, "sales"):
+        table = sa.Table("t", sa.MetaData(), sa.Column("n", sa.Integer), schema=schema_name)
+        table.create(connection)
+        index = sa.Index("i", table.c.n, unique=True)
+        index.create(connection)
+    assert sa.inspect(connection).get_unique_constraints("t", schema="sales") == [{"name": "i", "column_names": ["n"]}]
+    index.drop(connection)
+    assert sa.inspect(connection).get_unique_constraints("t", schema="sales") == []
+    assert len(sa.inspect(connection).get_unique_constraints("t")) == 1
+
+
 def test_names_in_any_case(connection):
     table = sa.Table("MyTable", sa.MetaData(), sa.Column("MyColumn", sa.Integer), schema="Sales")
     run(connection, "CREATE SCHEMA Sales")
@@ -614,6 +627,45 @@ def test_the_orm(engine):
         session.add(Maker(name="m2"))
         with pytest.raises(exc.IntegrityError):
             session.commit()
+
+
+def test_alembic(connection):
+    pytest.importorskip("alembic")
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+
+    import entasis.sqlalchemy.migrations  # noqa: F401
+
+    context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+    op = Operations(context)
+    op.create_table("t", sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.String(20), nullable=False))
+    op.add_column("t", sa.Column("x", sa.Integer, nullable=False, server_default="3"))
+    op.add_column("t", sa.Column("y", sa.Integer))
+    op.alter_column("t", "y", type_=sa.BigInteger())
+    op.alter_column("t", "y", new_column_name="z")
+    op.alter_column("t", "n", nullable=True, server_default="it's")
+    op.create_check_constraint("positive", "t", "x > 0")
+    op.drop_constraint("positive", "t", type_="check")
+    op.create_unique_constraint("one", "t", ["n"])
+    op.create_table("u", sa.Column("a", sa.Integer))
+    op.create_foreign_key("of_t", "u", "t", ["a"], ["id"])
+    op.drop_constraint("of_t", "u", type_="foreignkey")
+    op.drop_column("t", "z")
+    op.rename_table("u", "v")
+    op.bulk_insert(sa.table("v", sa.column("a", sa.Integer)), [{"a": 1}])
+    metadata = sa.MetaData()
+    sa.Table("v", metadata, sa.Column("a", sa.Integer))
+    columns = [sa.Column("x", sa.Integer, nullable=False, server_default=sa.text("3")), sa.Column("new", sa.JSON)]
+    named = [sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.Text, server_default="it's")]
+    sa.Table("t", metadata, *named, *columns, sa.UniqueConstraint("n", name="one"))
+    types = [sa.Float(), sa.Uuid(), sa.Enum("a", "b"), sa.ARRAY(sa.Integer), sa.Interval(), sa.Numeric(), sa.LargeBinary(),
+             sa.DateTime(timezone=True), sa.Time(), own.HUGEINT(), own.STRUCT({"x": sa.Integer()}), sa.Unicode(5)]  # fmt: skip
+    sa.Table("types", metadata, *(sa.Column(f"c{n}", ty) for n, ty in enumerate(types))).create(connection)
+    differences = compare_metadata(context, metadata)
+    assert len(differences) == 1, differences
+    [(what, _, table, column)] = differences
+    assert (what, table, column.name) == ("add_column", "t", "new")
 
 
 def test_pandas(engine):

@@ -6,6 +6,8 @@ that SQLAlchemy does not have, and `insert` with `on_conflict_do_nothing` and `o
 
 from __future__ import annotations
 
+import sys
+
 from sqlalchemy.dialects.postgresql import insert
 
 from .dialect import EntasisDialect as dialect
@@ -23,6 +25,9 @@ from .types import (
     USMALLINT,
     UTINYINT,
 )
+
+if "alembic" in sys.modules:
+    from . import migrations  # noqa: F401
 
 __all__ = [
     "ARRAY",

@@ -291,7 +291,8 @@ class EntasisTypeCompiler(compiler.GenericTypeCompiler):
         return "UBIGINT"
 
     def visit_HUGEINT(self, type_: Any, **kw: Any) -> str:
-        return "HUGEINT"
+        # As the catalog calls it, so that what is reflected is the same.
+        return "DECIMAL(38, 0)"
 
     def visit_ARRAY(self, type_: Any, **kw: Any) -> str:
         length = getattr(type_, "length", None)

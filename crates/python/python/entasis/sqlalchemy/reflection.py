@@ -156,7 +156,7 @@ class Reflection:
             relation = _Relation(name, own, what == "VIEW", is_temporary)
             is_wanted = (ObjectKind.VIEW if relation.is_view else ObjectKind.TABLE) in kind
             is_in_scope = (ObjectScope.TEMPORARY if is_temporary else ObjectScope.DEFAULT) in scope
-            if is_wanted and (is_in_scope or schema is not None):
+            if is_wanted and (is_in_scope or place.schema == TEMP):
                 found[name] = relation
         return sorted(found.values())
 
@@ -250,10 +250,12 @@ class Reflection:
         self,
         connection: Connection,
         sql: str,
+        *,
         schema: str | None,
         filter_names: Collection[str] | None,
         scope: ObjectScope,
         kind: ObjectKind,
+        **_: Any,
     ) -> dict[tuple[str | None, str], list[Any]]:
         """The rows of a query with the columns `table_schema` and `table_name`, by the objects asked for."""
         place = self._place(connection, schema)
@@ -272,18 +274,9 @@ class Reflection:
                 found[key].append(row)
         return found
 
-    def get_multi_columns(
-        self,
-        connection: Connection,
-        *,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
-        **kw: Any,
-    ) -> Iterable[Any]:
+    def get_multi_columns(self, connection: Connection, **asked: Any) -> Iterable[Any]:
         sql = "SELECT * FROM information_schema.columns"
-        for key, rows in self._rows(connection, sql, schema, filter_names, scope, kind).items():
+        for key, rows in self._rows(connection, sql, **asked).items():
             yield key, [self._column(row) for row in sorted(rows, key=lambda row: row.ordinal_position)]
 
     def _column(self, row: Any) -> dict[str, Any]:
@@ -297,13 +290,7 @@ class Reflection:
         }
 
     def _keys(
-        self,
-        connection: Connection,
-        kind_of_key: str,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
+        self, connection: Connection, kind_of_key: str, **asked: Any
     ) -> dict[tuple[str | None, str], list[tuple[str, list[str]]]]:
         """The keys of one kind of each table: their names and columns."""
         sql = (
@@ -313,24 +300,16 @@ class Reflection:
             f" constraint_name) WHERE t.constraint_type = '{kind_of_key}'"
         )
         keys = {}
-        for table, rows in self._rows(connection, sql, schema, filter_names, scope, kind).items():
+        for table, rows in self._rows(connection, sql, **asked).items():
             columns = defaultdict(list)
             for row in sorted(rows, key=lambda row: (row.constraint_name, row.ordinal_position)):
-                columns[row.constraint_name].append(row.column_name)
+                # The name of an index of another schema says which.
+                columns[row.constraint_name.removeprefix(f"{row.table_schema}.")].append(row.column_name)
             keys[table] = list(columns.items())
         return keys
 
-    def get_multi_pk_constraint(
-        self,
-        connection: Connection,
-        *,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
-        **kw: Any,
-    ) -> Iterable[Any]:
-        keys = self._keys(connection, "PRIMARY KEY", schema, filter_names, scope, kind)
+    def get_multi_pk_constraint(self, connection: Connection, **asked: Any) -> Iterable[Any]:
+        keys = self._keys(connection, "PRIMARY KEY", **asked)
         for table, own in keys.items():
             if own:
                 [(name, columns)] = own
@@ -338,32 +317,14 @@ class Reflection:
             else:
                 yield table, ReflectionDefaults.pk_constraint()
 
-    def get_multi_unique_constraints(
-        self,
-        connection: Connection,
-        *,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
-        **kw: Any,
-    ) -> Iterable[Any]:
-        keys = self._keys(connection, "UNIQUE", schema, filter_names, scope, kind)
+    def get_multi_unique_constraints(self, connection: Connection, **asked: Any) -> Iterable[Any]:
+        keys = self._keys(connection, "UNIQUE", **asked)
         for table, own in keys.items():
             yield table, [{"name": name, "column_names": columns} for name, columns in own]
 
-    def get_multi_indexes(
-        self,
-        connection: Connection,
-        *,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
-        **kw: Any,
-    ) -> Iterable[Any]:
+    def get_multi_indexes(self, connection: Connection, **asked: Any) -> Iterable[Any]:
         # `information_schema` lists unique indexes as constraints, and no others.
-        keys = self._keys(connection, "UNIQUE", schema, filter_names, scope, kind)
+        keys = self._keys(connection, "UNIQUE", **asked)
         for table, own in keys.items():
             yield table, [
                 {
@@ -376,16 +337,7 @@ class Reflection:
                 for name, columns in own
             ]
 
-    def get_multi_foreign_keys(
-        self,
-        connection: Connection,
-        *,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
-        **kw: Any,
-    ) -> Iterable[Any]:
+    def get_multi_foreign_keys(self, connection: Connection, **asked: Any) -> Iterable[Any]:
         sql = (
             "SELECT f.table_catalog, f.table_schema, f.table_name, f.constraint_name, f.column_name,"
             " f.ordinal_position, r.update_rule, r.delete_rule, namesakes, u.table_schema AS referred_schema,"
@@ -397,8 +349,9 @@ class Reflection:
             " AND u.constraint_schema = r.unique_constraint_schema"
             " AND u.constraint_name = r.unique_constraint_name AND u.ordinal_position = f.ordinal_position"
         )
+        schema = asked["schema"]
         prefix = self._place(connection, schema).prefix
-        for table, rows in self._rows(connection, sql, schema, filter_names, scope, kind).items():
+        for table, rows in self._rows(connection, sql, **asked).items():
             keys: dict[str, dict[str, Any]] = {}
             for row in sorted(_without_namesakes(rows), key=lambda row: (row.constraint_name, row.ordinal_position)):
                 key = keys.setdefault(row.constraint_name, self._foreign_key(row, schema, prefix))
@@ -418,23 +371,14 @@ class Reflection:
             "options": {name: rule for name, rule in rules.items() if rule != _NO_ACTION},
         }
 
-    def get_multi_check_constraints(
-        self,
-        connection: Connection,
-        *,
-        schema: str | None,
-        filter_names: Collection[str] | None,
-        scope: ObjectScope,
-        kind: ObjectKind,
-        **kw: Any,
-    ) -> Iterable[Any]:
+    def get_multi_check_constraints(self, connection: Connection, **asked: Any) -> Iterable[Any]:
         sql = (
             "SELECT t.table_catalog, t.table_schema, t.table_name, t.constraint_name, c.check_clause, namesakes"
             " FROM information_schema.table_constraints t JOIN information_schema.check_constraints c"
             f" USING (constraint_catalog, constraint_schema, constraint_name){_NAMESAKES}"
             " WHERE t.constraint_type = 'CHECK'"
         )
-        for table, rows in self._rows(connection, sql, schema, filter_names, scope, kind).items():
+        for table, rows in self._rows(connection, sql, **asked).items():
             rows = sorted(_without_namesakes(rows), key=lambda row: row.constraint_name)
             yield table, [
                 {"name": row.constraint_name, "sqltext": row.check_clause} for row in rows

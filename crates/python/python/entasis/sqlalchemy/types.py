@@ -75,13 +75,9 @@ class INTERVAL(type_api.NativeForEmulated, sqltypes._AbstractInterval):
     native = True
 
     @classmethod
-    def adapt_emulated_to_native(cls, interval: Any, **kw: Any) -> INTERVAL:
+    def adapt_emulated_to_native(cls, impl: Any, **kw: Any) -> INTERVAL:
         """What `sqlalchemy.Interval` is here."""
         return INTERVAL()
-
-    @property
-    def _type_affinity(self) -> type[TypeEngine[Any]]:
-        return sqltypes.Interval
 
     @property
     def python_type(self) -> type[datetime.timedelta]:
@@ -249,7 +245,7 @@ class JSON(sqltypes.JSON):
     render_bind_cast = True
 
     def literal_processor(self, dialect: Dialect) -> _Process:
-        bind = self.bind_processor(dialect)
+        bind = self.bind_processor(dialect)  # type: ignore[no-untyped-call]
 
         def process(value: Any) -> str:
             text = bind(value) if bind else value
