@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
+.PHONY: help demo test check fmt sqlalchemy-suite crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything below builds the whole workspace, so that
@@ -63,6 +63,13 @@ python-test: $(VENV)/ready tpcds-data
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
 	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile crates/python/tests tests/compare tests/tpcds tests/kill tests/crash tests/formats
 	rm -f $(EXTENSION)
+
+## SQLAlchemy's own suite for dialects, with our dialect
+sqlalchemy-suite: $(VENV)/ready
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python crates/python/tests/sqlalchemy/suite/run.py; \
+		status=$$?; rm -f $(EXTENSION); exit $$status
 
 # Its generator is packaged for an older DuckDB than the one to compare with.
 $(VENV)/tpcds/ready: tests/tpcds/requirements.txt $(VENV)/ready
