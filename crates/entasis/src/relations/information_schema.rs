@@ -4,11 +4,15 @@
 //! Each of its relations is made from the names that a statement sees. Databases are its catalogs: a relation
 //! describes all that the session sees, or only the one whose name precedes the schema's. Relations that the
 //! host program registered appear as temporary tables in its connection's own database.
+//!
+//! The standard knows nothing of indexes: `statistics`, which is MySQL's, lists those of keys and all others.
+//! In the standard the name of a constraint is that of one table; here as in PostgreSQL two tables may have checks
+//! or foreign keys of one name, so `check_constraints` and `referential_constraints` name the table, too.
 
 use super::listed::{listed, text};
 use crate::search_path::TEMP;
 use entasis_engine::relation::{KeyKind, Relation};
-use entasis_storage::definition::{ColumnDefault, Definition};
+use entasis_storage::definition::{ColumnDefault, Counting, Definition, ForeignKey};
 use entasis_storage::{CatalogVersion, Entry, TableEntry, is_temporary};
 use entasis_vector::name::{self, MAIN};
 use entasis_vector::{DataType, Field, Value};
@@ -33,8 +37,9 @@ struct Made {
 
 const TEXT: DataType = DataType::Varchar;
 const NUMBER: DataType = DataType::Int32;
+const LONG: DataType = DataType::Int64;
 
-const ALL: [Made; 9] = [
+const ALL: [Made; 10] = [
     Made {
         name: "schemata",
         columns: &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
@@ -67,6 +72,12 @@ const ALL: [Made; 9] = [
             ("numeric_precision_radix", NUMBER),
             ("numeric_scale", NUMBER),
             ("is_identity", TEXT),
+            ("identity_generation", TEXT),
+            ("identity_start", LONG),
+            ("identity_increment", LONG),
+            ("identity_maximum", LONG),
+            ("identity_minimum", LONG),
+            ("identity_cycle", TEXT),
         ],
         rows: columns,
     },
@@ -82,7 +93,16 @@ const ALL: [Made; 9] = [
     },
     Made {
         name: "sequences",
-        columns: &[("sequence_catalog", TEXT), ("sequence_schema", TEXT), ("sequence_name", TEXT)],
+        columns: &[
+            ("sequence_catalog", TEXT),
+            ("sequence_schema", TEXT),
+            ("sequence_name", TEXT),
+            ("start_value", LONG),
+            ("increment", LONG),
+            ("maximum_value", LONG),
+            ("minimum_value", LONG),
+            ("cycle_option", TEXT),
+        ],
         rows: sequences,
     },
     Made {
@@ -109,6 +129,7 @@ const ALL: [Made; 9] = [
             ("table_name", TEXT),
             ("column_name", TEXT),
             ("ordinal_position", NUMBER),
+            ("position_in_unique_constraint", NUMBER),
         ],
         rows: key_column_usage,
     },
@@ -123,6 +144,7 @@ const ALL: [Made; 9] = [
             ("unique_constraint_name", TEXT),
             ("update_rule", TEXT),
             ("delete_rule", TEXT),
+            ("table_name", TEXT),
         ],
         rows: referential_constraints,
     },
@@ -133,8 +155,24 @@ const ALL: [Made; 9] = [
             ("constraint_schema", TEXT),
             ("constraint_name", TEXT),
             ("check_clause", TEXT),
+            ("table_name", TEXT),
         ],
         rows: check_constraints,
+    },
+    Made {
+        name: "statistics",
+        columns: &[
+            ("table_catalog", TEXT),
+            ("table_schema", TEXT),
+            ("table_name", TEXT),
+            ("non_unique", NUMBER),
+            ("index_schema", TEXT),
+            ("index_name", TEXT),
+            ("seq_in_index", NUMBER),
+            ("column_name", TEXT),
+            ("nullable", TEXT),
+        ],
+        rows: statistics,
     },
 ];
 
@@ -177,6 +215,18 @@ impl Seen {
     fn place(&self, name: &str) -> [Value; 3] {
         let (schema, own) = name::split(name);
         [text(&self.database), text(schema), text(own)]
+    }
+
+    /// How an identity column is filled: when, and by which numbers. NULL for other columns.
+    fn identity(&self, default: Option<&ColumnDefault>) -> [Value; 6] {
+        let Some(ColumnDefault::Identity { sequence, always }) = default else {
+            return [const { Value::Null }; 6];
+        };
+        let [start, increment, maximum, minimum, cycle] = match self.names.get(sequence) {
+            Some(Entry::Sequence(sequence)) => counting(sequence.counting()),
+            _ => [const { Value::Null }; 5],
+        };
+        [text(if *always { "ALWAYS" } else { "BY DEFAULT" }), start, increment, maximum, minimum, cycle]
     }
 
     /// Catalog and schema of a table, and the name of an object that belongs to the table.
@@ -249,6 +299,7 @@ fn columns(seen: &Seen) -> Vec<Vec<Value>> {
                         scale,
                         yes(matches!(default, Some(ColumnDefault::Identity { .. }))),
                     ])
+                    .chain(seen.identity(default))
                     .collect(),
             );
         }
@@ -293,8 +344,20 @@ fn views(seen: &Seen) -> Vec<Vec<Value>> {
 }
 
 fn sequences(seen: &Seen) -> Vec<Vec<Value>> {
-    let sequences = seen.names.entries().filter(|entry| matches!(entry, Entry::Sequence(_)));
-    sequences.map(|entry| seen.place(entry.name()).into()).collect()
+    let row = |entry: &Entry| match entry {
+        Entry::Sequence(sequence) => {
+            Some(seen.place(&sequence.name).into_iter().chain(counting(sequence.counting())).collect())
+        }
+        _ => None,
+    };
+    seen.names.entries().filter_map(row).collect()
+}
+
+/// First value, difference, greatest and least value of a sequence, and whether it starts again.
+fn counting(counting: Counting) -> [Value; 5] {
+    let long = |number: i64| Value::Integer(number.into());
+    let Counting { start, increment, min, max, cycle } = counting;
+    [long(start), long(increment), long(max), long(min), yes(cycle)]
 }
 
 /// The names of constraints that are keys, with the keys' columns.
@@ -332,9 +395,9 @@ fn table_constraints(seen: &Seen) -> Vec<Vec<Value>> {
 fn key_column_usage(seen: &Seen) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in stored(seen) {
-        for (name, _, columns) in keys(table).chain(foreign_keys(table)) {
+        let mut add = |name: &str, columns: &[usize], position: &dyn Fn(usize) -> Value| {
             for (i, &column) in columns.iter().enumerate() {
-                let own = [text(&table.table.schema()[column].name), number(i + 1)];
+                let own = [text(&table.table.schema()[column].name), number(i + 1), position(i)];
                 rows.push(
                     seen.place_beside(&table.name, name)
                         .into_iter()
@@ -343,25 +406,40 @@ fn key_column_usage(seen: &Seen) -> Vec<Vec<Value>> {
                         .collect(),
                 );
             }
+        };
+        keys(table).for_each(|(name, _, columns)| add(name, columns, &|_| Value::Null));
+        for key in &table.definition.foreign_keys {
+            let referred = referred_key(seen, key).map(|(_, columns)| columns);
+            let position = |i: usize| {
+                let place = referred.and_then(|own| own.iter().position(|&own| own == key.references[i]));
+                place.map_or(Value::Null, |place| number(place + 1))
+            };
+            add(&key.name, &key.columns, &position);
         }
     }
     rows
+}
+
+/// Name and columns of the key to which a foreign key refers.
+fn referred_key<'a>(seen: &'a Seen, key: &ForeignKey) -> Option<(&'a str, &'a [usize])> {
+    let referred = seen.names.table(&key.table)?;
+    keys(referred)
+        .find(|(_, _, columns)| same(columns, &key.references))
+        .map(|(name, _, columns)| (name, columns))
 }
 
 fn referential_constraints(seen: &Seen) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in stored(seen) {
         for key in &table.definition.foreign_keys {
-            let referred = seen.names.table(&key.table);
-            let unique =
-                referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
-            let unique = unique.map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| {
-                seen.place_beside(&key.table, name)
-            });
+            let unique = referred_key(seen, key)
+                .map_or([Value::Null, Value::Null, Value::Null], |(name, _)| {
+                    seen.place_beside(&key.table, name)
+                });
             let rules = [key.on_update, key.on_delete].map(|action| text(action.name()));
-            rows.push(
-                seen.place_beside(&table.name, &key.name).into_iter().chain(unique).chain(rules).collect(),
-            );
+            let [.., own] = seen.place(&table.name);
+            let named = seen.place_beside(&table.name, &key.name).into_iter().chain(unique);
+            rows.push(named.chain(rules).chain([own]).collect());
         }
     }
     rows
@@ -377,9 +455,36 @@ fn check_constraints(seen: &Seen) -> Vec<Vec<Value>> {
         let checks = table.definition.checks.iter();
         checks
             .map(|check| {
-                seen.place_beside(&table.name, &check.name).into_iter().chain([text(&check.sql)]).collect()
+                let [.., own] = seen.place(&table.name);
+                let named = seen.place_beside(&table.name, &check.name).into_iter();
+                named.chain([text(&check.sql), own]).collect()
             })
             .collect::<Vec<_>>()
     };
     stored(seen).flat_map(of).collect()
+}
+
+/// The indexes, those of keys and those of `CREATE INDEX`: a row for each of their columns.
+fn statistics(seen: &Seen) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in stored(seen) {
+        for key in &table.definition.keys {
+            let [catalog, schema, name] = seen.place(&table.name);
+            for (i, &column) in key.columns.iter().enumerate() {
+                let field = &table.table.schema()[column];
+                rows.push(vec![
+                    catalog.clone(),
+                    schema.clone(),
+                    name.clone(),
+                    number(usize::from(key.kind == KeyKind::Index)),
+                    schema.clone(),
+                    text(&key.name),
+                    number(i + 1),
+                    text(&field.name),
+                    yes(field.nullable),
+                ]);
+            }
+        }
+    }
+    rows
 }
