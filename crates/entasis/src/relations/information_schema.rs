@@ -7,7 +7,8 @@
 //!
 //! The standard knows nothing of indexes: `statistics`, which is MySQL's, lists those of keys and all others.
 //! In the standard the name of a constraint is that of one table; here, as in PostgreSQL, two tables may have
-//! checks or foreign keys of one name, so `check_constraints` and `referential_constraints` name the table, too.
+//! checks or foreign keys of one name, so `check_constraints` and `referential_constraints` name the table,
+//! too.
 
 use super::listed::{listed, text};
 use crate::search_path::TEMP;
