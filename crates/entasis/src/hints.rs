@@ -73,8 +73,9 @@ impl Connection {
 
     /// A table of nearly this name, or a file.
     fn hint_of_table(&self, name: &str) -> Option<String> {
-        let file = ENDINGS.iter().map(|ending| format!("{name}.{ending}"));
-        let file = file.filter(|file| !name.contains(['/', '.'])).find(|file| Path::new(file).is_file());
+        let mut files = ENDINGS.iter().map(|ending| format!("{name}.{ending}"));
+        let is_word = !name.contains(['/', '.']);
+        let file = files.find(|file| is_word && Path::new(file).is_file());
         if let Some(file) = file {
             return Some(format!("there is a file of this name: FROM '{file}'"));
         }
