@@ -108,7 +108,8 @@ fn hint_of_file(message: &str) -> Option<String> {
     }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let files = folder.read_dir().ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let files: Vec<String> = files.collect();
+    let is_alike = |file: &String| Path::new(file).extension() == path.extension();
+    let files: Vec<String> = files.filter(is_alike).collect();
     let near = nearest(name, files.iter().map(String::as_str))?;
     Some(format!("did you mean '{}'?", path.with_file_name(near).display()))
 }

@@ -21,6 +21,8 @@ impl Connection {
         }
         match self.bound(parsed, parameters) {
             Ok(mut bound) => entasis_sql::locate_constant(error, parsed, &mut bound),
+            // Binding reads no rows, so a constant is to blame.
+            Err(own) if own.message() == error.message() => entasis_sql::locate_named_constant(error, parsed),
             Err(_) => error,
         }
     }

@@ -68,8 +68,10 @@ mod tests {
     }
 
     fn refused(connection: &Connection, sql: &str, words: &str) {
-        let error = connection.execute(sql).map(drop).unwrap_err();
-        assert!(error.to_string().contains(words), "{sql}: {error}");
+        match connection.execute(sql) {
+            Ok(_) => panic!("{sql} is not refused"),
+            Err(error) => assert!(error.to_string().contains(words), "{sql}: {error}"),
+        }
     }
 
     fn number(value: &Value) -> i128 {
@@ -106,7 +108,9 @@ mod tests {
             .execute("CREATE TABLE t AS SELECT CASE WHEN i % 3 <> 0 THEN i END AS n FROM range(9000) r(i)")
             .unwrap();
         let of_sql = integers(&connection, "SELECT 2 * n + 1 FROM t ORDER BY n");
-        assert_eq!(integers(&connection, "SELECT next(twice(n)) FROM t ORDER BY n"), of_sql);
+        let of_functions = integers(&connection, "SELECT next(twice(n)) FROM t ORDER BY n");
+        let different = of_functions.iter().zip(&of_sql).position(|(own, twin)| own != twin);
+        assert_eq!((different, of_functions.len()), (None, of_sql.len()));
         assert_eq!(calls.load(Ordering::Relaxed), 6000, "rows with NULL are not passed");
         assert_eq!(integers(&connection, "SELECT count(*) FROM t WHERE TWICE(n) > 17000"), [333]);
         // Names do not matter, nor do arguments that are cast; those that would need a cast do.
@@ -155,7 +159,7 @@ mod tests {
                 "SELECT dot(a, b) FROM t GROUP BY g ORDER BY g",
                 "SELECT sum(a * b) FROM t GROUP BY g ORDER BY g",
             ),
-            ("SELECT dot(a, b) FILTER (a < 9) FROM t", "SELECT sum(a * b) FILTER (a < 9) FROM t"),
+            ("SELECT dot(a, b) FILTER (WHERE a < 9) FROM t", "SELECT sum(a * b) FILTER (WHERE a < 9) FROM t"),
             ("SELECT dot(DISTINCT g, 1) FROM t", "SELECT sum(DISTINCT g) FROM t"),
             (
                 "SELECT dot(a, b) OVER (ORDER BY a ROWS 3 PRECEDING) FROM t WHERE a BETWEEN 1 AND 90 ORDER BY a",

@@ -35,7 +35,7 @@ pub use entasis_syntax::{is_on_deep_stack, on_deep_stack};
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
     Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, describe, follow,
-    locate_constant, transaction_control, view_of,
+    locate_constant, locate_named_constant, transaction_control, view_of,
 };
 
 /// Names of all functions, sorted, for completion.

@@ -65,7 +65,24 @@ pub fn locate_constant(error: Error, parsed: &Parsed, bound: &mut Statement) -> 
             });
         });
     }
-    let Some(text) = constant else { return error };
+    match constant {
+        Some(text) => at_constant(error, parsed, text),
+        None => error,
+    }
+}
+
+/// The same for an error of binding, whose message has the constant: in quotes, or as `value 300`.
+pub fn locate_named_constant(error: Error, parsed: &Parsed) -> Error {
+    let quoted = error.message().split_once('\'').and_then(|(_, rest)| rest.rsplit_once('\''));
+    let number = || error.message().strip_prefix("value ").and_then(|rest| rest.split_once(' '));
+    match quoted.or_else(number).map(|(text, _)| text.to_owned()) {
+        Some(text) => at_constant(error, parsed, text),
+        None => error,
+    }
+}
+
+/// The error with the first position of a constant.
+fn at_constant(error: Error, parsed: &Parsed, text: String) -> Error {
     match within(&parsed.ast, &mut Constant(text)) {
         ControlFlow::Break(position) => error.with_position(position),
         ControlFlow::Continue(()) => error,

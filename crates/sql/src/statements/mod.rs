@@ -34,7 +34,7 @@ pub use bind::{bind, bind_stored, bind_template, describe};
 pub use bound::{
     Action, Alteration, Change, Columns, Insert, ObjectKind, Proposed, Repeated, SequenceOptions, Statement,
 };
-pub use locate::locate_constant;
+pub use locate::{locate_constant, locate_named_constant};
 pub use resolve::view_of;
 pub use transaction::transaction_control;
 
