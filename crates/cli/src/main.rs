@@ -8,7 +8,7 @@
 //! | `commands` | the dot commands: one list, one file for each subject |
 //! | `render`, `output` | one file for each output format; where results go, and the pager |
 //! | `shell`, `editor`, `complete`, `folders` | the prompt: history, colours, completion, `init.sql` |
-//! | `others` | commands of other shells, and mistyped ones |
+//! | `others`, `spelling` | commands of other shells, and mistyped words |
 //! | `lex`, `script`, `literal` | SQL text: tokens, statements, values |
 //! | `variables`, `deadline` | parameters and time limits of statements |
 //! | `report`, `style`, `words`, `progress`, `interrupt` | errors, colours, numbers, progress bars, Ctrl-C |
@@ -39,6 +39,7 @@ mod run;
 mod script;
 mod session;
 mod shell;
+mod spelling;
 mod style;
 mod variables;
 mod words;
