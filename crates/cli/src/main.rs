@@ -51,7 +51,7 @@ use open::{Mistyped, Opener};
 use output::Destination;
 use report::{Origin, Reporter};
 use session::{Failure, Outcome, Session};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use style::Style;
@@ -73,7 +73,10 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> io::Result<Outcome> {
     match &args.task {
         Some(Task::Completions { shell }) => {
-            clap_complete::generate(*shell, &mut Args::command(), "entasis", &mut io::stdout());
+            // It would panic if the reader of our output had enough.
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "entasis", &mut text);
+            io::stdout().write_all(&text)?;
             return Ok(Outcome::Done);
         }
         Some(Task::Man) => {
