@@ -63,6 +63,12 @@ pub fn tokens_from(source: &str, mut start: usize) -> impl Iterator<Item = Token
     })
 }
 
+/// Whether a statement begins with one of some words.
+pub fn begins_with(sql: &str, words: &[&str]) -> bool {
+    let first = tokens_from(sql, 0).find(|token| !token.is_blank());
+    first.is_some_and(|token| words.iter().any(|word| token.text(sql).eq_ignore_ascii_case(word)))
+}
+
 /// The first token of a text that is not empty: kind, length in bytes, whether it is not closed.
 fn first(rest: &str) -> (Kind, usize, bool) {
     let c = rest.chars().next().expect("the text is not empty");
@@ -175,6 +181,12 @@ mod tests {
                 (Symbol, ";"),
             ]
         );
+    }
+
+    #[test]
+    fn statements_are_known_by_their_first_word() {
+        assert!(begins_with("-- why\n explain select 1", &["with", "explain"]));
+        assert!(!begins_with("select 'explain'", &["explain"]) && !begins_with("-- nothing", &["nothing"]));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | `commands` | the dot commands: one list, one file for each subject |
 //! | `render`, `output` | one file for each output format; where results go, and the pager |
 //! | `shell`, `editor`, `complete`, `folders` | the prompt: history, colours, completion, `init.sql` |
-//! | `others` | commands of other shells, and mistyped ones |
+//! | `others`, `spelling` | commands of other shells, and mistyped words |
 //! | `lex`, `script`, `literal` | SQL text: tokens, statements, values |
 //! | `variables`, `deadline` | parameters and time limits of statements |
 //! | `report`, `style`, `words`, `progress`, `interrupt` | errors, colours, numbers, progress bars, Ctrl-C |
@@ -39,6 +39,7 @@ mod run;
 mod script;
 mod session;
 mod shell;
+mod spelling;
 mod style;
 mod variables;
 mod words;
@@ -50,7 +51,7 @@ use open::{Mistyped, Opener};
 use output::Destination;
 use report::{Origin, Reporter};
 use session::{Failure, Outcome, Session};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use style::Style;
@@ -72,7 +73,10 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> io::Result<Outcome> {
     match &args.task {
         Some(Task::Completions { shell }) => {
-            clap_complete::generate(*shell, &mut Args::command(), "entasis", &mut io::stdout());
+            // It would panic if the reader of our output had enough.
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "entasis", &mut text);
+            io::stdout().write_all(&text)?;
             return Ok(Outcome::Done);
         }
         Some(Task::Man) => {

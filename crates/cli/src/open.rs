@@ -1,9 +1,8 @@
 //! Opens databases: the one of the command line, and those of `.open`.
 
-use crate::lex;
-use crate::others;
+use crate::lex::{self, begins_with};
 use crate::progress::with_bar;
-use crate::run::begins_with;
+use crate::spelling::meant;
 use entasis::{Config, Database, Error, Progress, Result};
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -81,7 +80,7 @@ pub fn mistyped(database: &Path, tasks: &[&str]) -> Option<Mistyped> {
         return None;
     }
     let create = format!("to create a database of this name, write ./{name} or {name}.db");
-    let hint = match others::meant(name, tasks.iter().copied()) {
+    let hint = match meant(name, tasks.iter().copied()) {
         Some("help") => format!("did you mean --help? {create}"),
         Some(task) => format!("did you mean {task}? {create}"),
         None => create,

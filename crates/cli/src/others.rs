@@ -1,7 +1,5 @@
-//! Commands of other shells (SQLite, DuckDB, psql), and what does the same here; and the command that a
-//! mistyped one may mean.
+//! Commands of other shells (SQLite, DuckDB, psql) that this one does not have, and what does the same here.
 
-use crate::commands::COMMANDS;
 use entasis::Error;
 
 /// The dot commands of SQLite and DuckDB that this shell does not have.
@@ -65,22 +63,9 @@ const BACKSLASH: [(&str, &str); 25] = [
     ("?", ".help lists the commands"),
 ];
 
-/// The error of a dot command that does not exist, with what to do instead.
-pub fn unknown_dot(name: &str) -> Error {
-    let lower = name.to_ascii_lowercase();
-    let error = Error::input(format!("there is no command .{name}"));
-    if let Some((_, instead)) = DOT.iter().find(|(other, _)| *other == lower) {
-        return error.with_hint(*instead);
-    }
-    match meant(&lower, COMMANDS.iter().map(|own| own.name)) {
-        Some(own) => error.with_hint(format!("did you mean .{own}? .help lists the commands")),
-        None => error.with_hint(".help lists the commands"),
-    }
-}
-
-/// Whether another shell has a dot command of this name that we do not have.
-pub fn is_known(name: &str) -> bool {
-    DOT.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
+/// What does the same as a dot command of another shell; `None` if none has it, or we do.
+pub fn instead_of(name: &str) -> Option<&'static str> {
+    DOT.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
 }
 
 /// The error of a command of psql; `None` if the statement is none.
@@ -92,62 +77,17 @@ pub fn backslash(statement: &str) -> Option<Error> {
     Some(Error::input(format!("there is no command \\{word}")).with_hint(hint))
 }
 
-/// The one of `words` that `typed` is probably meant to be: the only one that begins with it, or one that is
-/// a few letters away.
-pub fn meant<'a>(typed: &str, words: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let mut begun = words.clone().filter(|word| !typed.is_empty() && word.starts_with(typed));
-    if let (Some(word), None) = (begun.next(), begun.next()) {
-        return Some(word);
-    }
-    let near = words.map(|word| (distance(typed, word), word)).min()?;
-    (near.0 <= 1 + near.1.len() / 5 && near.0 < typed.len()).then_some(near.1)
-}
-
-/// How many letters have to be added, removed, replaced or swapped with their neighbours to make `b` of `a`.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            table[i][j] = match (i, j) {
-                (0, _) | (_, 0) => i + j,
-                _ => {
-                    let replaced = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                    let swapped = match i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                        true => table[i - 2][j - 2] + 1,
-                        false => usize::MAX,
-                    };
-                    replaced.min(swapped).min(table[i - 1][j] + 1).min(table[i][j - 1] + 1)
-                }
-            };
-        }
-    }
-    table[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn commands_of_others_are_answered() {
-        for (name, part) in
-            [("backup", "BACKUP TO"), ("Excel", "COPY"), ("tabels", ".tables"), ("improt", ".import")]
-        {
-            let error = unknown_dot(name);
-            assert!(error.hint().unwrap().contains(part), "{name}: {error:?}");
-        }
-        assert_eq!(unknown_dot("xyzzy").hint(), Some(".help lists the commands"));
+        assert!(instead_of("backup").unwrap().contains("BACKUP TO"));
+        assert!(instead_of("Excel").unwrap().contains("COPY"));
+        assert_eq!(instead_of("tables"), None);
         assert!(backslash("\\dt+ t").unwrap().hint().unwrap().contains(".tables"));
         assert!(backslash("SELECT 1").is_none());
-        assert!(DOT.is_sorted() && is_known("Log") && !is_known("tables"));
-    }
-
-    #[test]
-    fn a_word_a_few_letters_away_is_meant() {
-        assert_eq!(meant("dmeo", ["demo", "layout"].into_iter()), Some("demo"));
-        assert_eq!(meant("lay", ["demo", "layout"].into_iter()), Some("layout"));
-        assert_eq!(meant("sales", ["demo", "layout"].into_iter()), None);
-        assert_eq!((distance("abc", "acb"), distance("", "ab"), distance("kitten", "sitting")), (1, 2, 3));
+        assert!(DOT.is_sorted());
     }
 }

@@ -7,7 +7,11 @@ use entasis::{Error, ErrorKind, Result, refuse_database};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+
+/// Exit codes of the system's shell for a command that it cannot run, and for one that is not there.
+const NOT_RUN: i32 = 126;
+const NOT_FOUND: i32 = 127;
 
 /// What takes results.
 pub enum Destination {
@@ -98,15 +102,20 @@ impl Pipe {
         Ok(Pipe { command: command.to_owned(), child, input })
     }
 
-    fn finish(mut self) -> Result<()> {
+    /// Writes what is left, and waits for the end.
+    fn wait(&mut self) -> Result<ExitStatus> {
         let written = self.input.take().map_or(Ok(()), |mut input| input.flush());
         let failed = |error| Error::io(format!("'{}'", self.command), &error);
         let status = self.child.wait().map_err(failed)?;
         // A command that has enough is none that fails.
         written.or_else(|error| ignore_closed(error, ())).map_err(failed)?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(Error::new(ErrorKind::Io, format!("'{}' ended with {status}", self.command))),
+        Ok(status)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        match self.wait()? {
+            status if status.success() => Ok(()),
+            status => Err(Error::new(ErrorKind::Io, format!("'{}' ended with {status}", self.command))),
         }
     }
 }
@@ -260,14 +269,20 @@ impl<'a> Paged<'a> {
     /// Writes what fits, or waits until the user leaves the pager.
     ///
     /// # Errors
-    /// Those of the output.
-    pub fn finish(mut self) -> io::Result<()> {
-        match self.pager.take() {
+    /// I/O, if the pager cannot be run, or the terminal cannot be written.
+    pub fn finish(mut self) -> Result<()> {
+        match &mut self.pager {
             // Leaving it, in whatever way, is no failure.
-            Some(pager) => pager.finish().or(Ok(())),
+            Some(pager) => match pager.wait()?.code() {
+                Some(NOT_RUN | NOT_FOUND) => {
+                    let text = format!("the pager '{}' cannot be run", self.command);
+                    Err(Error::new(ErrorKind::Io, text).with_hint("set $PAGER, or write .pager off"))
+                }
+                _ => Ok(()),
+            },
             None => {
-                self.out.write_all(&self.kept)?;
-                self.out.flush()
+                let written = self.out.write_all(&self.kept).and_then(|()| self.out.flush());
+                written.map_err(|error| Error::io("the terminal", &error))
             }
         }
     }
@@ -387,5 +402,8 @@ mod tests {
             }
         }
         std::fs::remove_file(paged).unwrap();
+        let mut out = Paged::new(&mut screen, "no-such-pager 2> /dev/null", (3, 7));
+        let _ = (0..3).try_for_each(|_| writeln!(out));
+        assert!(out.finish().unwrap_err().message().contains("no-such-pager"));
     }
 }

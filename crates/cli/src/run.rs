@@ -10,7 +10,7 @@
 
 use crate::deadline;
 use crate::interrupt;
-use crate::lex;
+use crate::lex::begins_with;
 use crate::others;
 use crate::output::{self, Paged};
 use crate::progress::with_bar;
@@ -75,6 +75,14 @@ impl Source {
             Source::Running(stream) => stream.next_chunk(),
         }
     }
+}
+
+/// A result of which a part is written.
+struct Begun {
+    source: Source,
+    renderer: Box<dyn Renderer>,
+    /// The next rows, if they have come already.
+    first: Option<Chunk>,
 }
 
 /// How one result is written.
@@ -147,7 +155,7 @@ impl View<'_> {
             let open = open.take().expect("it is called once");
             begun = Some(self.begin(open, &mut rows, waits, out));
         });
-        let (mut source, mut renderer, mut first) = begun.expect("it was called")?;
+        let Begun { mut source, mut renderer, mut first } = begun.expect("it was called")?;
         while let Some(chunk) = first.take().map_or_else(|| source.next(), |chunk| Ok(Some(chunk)))? {
             rows += self.write_chunk(&source, &mut *renderer, &chunk, out)?;
         }
@@ -167,7 +175,7 @@ impl View<'_> {
         rows: &mut u64,
         all: bool,
         out: &mut dyn Write,
-    ) -> Result<(Source, Box<dyn Renderer>, Option<Chunk>), Fault> {
+    ) -> Result<Begun, Fault> {
         let mut source = open()?;
         let mut renderer = self.renderer(source.schema());
         if !source.schema().is_empty() {
@@ -178,7 +186,7 @@ impl View<'_> {
             *rows += self.write_chunk(&source, &mut *renderer, &chunk, out)?;
             first = source.next()?;
         }
-        Ok((source, renderer, first))
+        Ok(Begun { source, renderer, first })
     }
 
     fn write_chunk(
@@ -317,10 +325,8 @@ impl Session {
             Some(pager) => {
                 let mut paged = Paged::new(out, &pager, (height, width));
                 let written = view.write(open, &bar, &mut interrupts.output(&mut paged));
-                let finished = paged.finish();
-                let written = written?;
-                finished?;
-                Ok(written)
+                paged.finish()?;
+                written
             }
         })
     }
@@ -398,21 +404,13 @@ fn screen() -> (usize, usize) {
     size.map_or((usize::MAX, WIDTH), |(height, width)| (usize::from(height), usize::from(width)))
 }
 
-/// Whether a statement begins with one of some words.
-pub fn begins_with(sql: &str, words: &[&str]) -> bool {
-    let first = lex::tokens_from(sql, 0).find(|token| !token.is_blank());
-    first.is_some_and(|token| words.iter().any(|word| token.text(sql).eq_ignore_ascii_case(word)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_known_by_their_first_word() {
-        assert!(begins_with("-- why\n explain select 1", &["explain"]));
-        assert!(!begins_with("select 'explain'", &["explain"]));
+    fn queries_are_known_by_their_first_word() {
         assert!(begins_with("(SELECT 1)", &QUERIES) && begins_with("With a AS (SELECT 1) FROM a", &QUERIES));
-        assert!(!begins_with("-- nothing", &QUERIES));
+        assert!(!begins_with("UPDATE t SET a = 1", &QUERIES));
     }
 }

@@ -1,6 +1,6 @@
 //! A session: a connection, how its results are shown, and where they go. It is the same for the prompt,
-//! `-c`, `-f` and a script on standard input. Statements run in [`crate::run`], dot commands in
-//! [`crate::commands`].
+//! `-c`, `-f` and a script on standard input. Statements run in `run`, dot commands in
+//! `commands`.
 
 use crate::interrupt::{ENDED, Interrupts};
 use crate::open::Opener;

@@ -178,7 +178,7 @@ fn a_dump_makes_everything_again() {
     // The copy is dumped as the original was.
     assert_eq!(shell(&[&second], ".dump"), dump.replace(comment(dump), ""));
     let one = shell(&[&second], ".dump tree");
-    assert!(one.contains("CREATE TABLE tree") && !one.contains("left_side"));
+    assert!(one.contains("CREATE TABLE \"tree\"") && !one.contains("left_side"));
     assert_eq!(one.matches("INSERT").count(), 1);
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -75,6 +75,30 @@ def test_a_bar_is_for_terminals(monkeypatch):
     bar.end()
 
 
+def test_a_bar_in_a_notebook(monkeypatch):
+    shown = []
+
+    class Handle:
+        update = shown.append
+
+    class ZMQInteractiveShell:
+        pass
+
+    library = types.ModuleType("IPython.display")
+    library.HTML = str
+    library.display = lambda html, display_id: (shown.append(html), Handle)[1]
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = type("Shell", (ZMQInteractiveShell,), {})
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", library)
+    bar = _progress.bar(None)
+    bar.draw(0.25, 10)
+    bar.draw(0.5, 10)
+    bar.end()
+    bars = [f'<progress value="{share:.3f}"></progress> {share:.0%} {left} s left' for share, left in [(0.25, 30), (0.5, 10)]]
+    assert shown == [*bars, ""]
+
+
 def test_a_long_statement_draws_a_bar(con, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -11,9 +11,8 @@
 use super::Ran;
 use super::arguments::Call;
 use super::look::{declarations, statements};
-use crate::lex::{Kind, Token, tokens};
+use crate::lex::{Kind, Token, begins_with, tokens};
 use crate::literal::{literal, quoted_name};
-use crate::run::begins_with;
 use crate::session::{Fault, Outcome, Session};
 use entasis::Connection;
 use std::io::Write;

@@ -2,8 +2,8 @@
 
 use super::arguments::Call;
 use super::{Ran, say};
+use crate::lex::begins_with;
 use crate::literal::quoted_path;
-use crate::run::begins_with;
 use crate::script::{Piece, pieces};
 use crate::session::{Outcome, Session};
 use entasis::Error;

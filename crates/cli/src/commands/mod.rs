@@ -25,6 +25,7 @@ use self::arguments::Call;
 pub use self::results::parse_rows;
 use crate::others;
 use crate::session::{Failure, Fault, Outcome, Session};
+use crate::spelling::meant;
 use entasis::Error;
 use std::io::{self, Write};
 
@@ -228,19 +229,25 @@ pub const COMMANDS: &[DotCommand] = &[
 /// # Errors
 /// Input, if there is none, or several; with what does the same here, if it is one of another shell.
 pub fn find(name: &str) -> entasis::Result<&'static DotCommand> {
+    let name = &*name.to_ascii_lowercase();
     if let Some(own) = COMMANDS.iter().find(|own| own.is_called(name)) {
         return Ok(own);
     }
-    let begun: Vec<&DotCommand> = COMMANDS.iter().filter(|own| own.name.starts_with(name)).collect();
-    match begun.as_slice() {
-        _ if others::is_known(name) => Err(others::unknown_dot(name)),
-        [own] if !name.is_empty() => Ok(own),
-        [_, _, ..] if !name.is_empty() => {
-            let names: Vec<String> = begun.iter().map(|own| format!(".{}", own.name)).collect();
-            Err(Error::input(format!("there is no command .{name}"))
-                .with_hint(format!("it may be {}", names.join(" or "))))
+    let error = Error::input(format!("there is no command .{name}"));
+    if let Some(instead) = others::instead_of(name) {
+        return Err(error.with_hint(instead));
+    }
+    let begun = || COMMANDS.iter().filter(|own| !name.is_empty() && own.name.starts_with(name));
+    match begun().count() {
+        1 => begun().next().ok_or(error),
+        0 => Err(match meant(name, COMMANDS.iter().map(|own| own.name)) {
+            Some(own) => error.with_hint(format!("did you mean .{own}? .help lists the commands")),
+            None => error.with_hint(".help lists the commands"),
+        }),
+        _ => {
+            let names: Vec<String> = begun().map(|own| format!(".{}", own.name)).collect();
+            Err(error.with_hint(format!("it may be {}", names.join(" or "))))
         }
-        _ => Err(others::unknown_dot(name)),
     }
 }
 
@@ -292,6 +299,8 @@ mod tests {
         assert!(found("o").unwrap_err().hint().unwrap().contains(".output or .once or .open"));
         assert!(found("tabels").unwrap_err().hint().unwrap().contains("did you mean .tables"));
         assert!(found("backup").unwrap_err().hint().unwrap().contains("BACKUP TO"));
+        assert!(found("improt").unwrap_err().hint().unwrap().contains(".import"));
+        assert_eq!(found("xyzzy").unwrap_err().hint(), Some(".help lists the commands"));
         assert!(found("").is_err());
     }
 
@@ -301,7 +310,7 @@ mod tests {
             COMMANDS.iter().flat_map(|own| std::iter::once(&own.name).chain(own.aliases)).copied().collect();
         let unique: std::collections::HashSet<&str> = names.iter().copied().collect();
         assert_eq!(unique.len(), names.len());
-        assert!(names.iter().all(|name| !others::is_known(name)));
+        assert!(names.iter().all(|name| others::instead_of(name).is_none()));
     }
 
     #[test]

@@ -35,7 +35,7 @@ def bar(wanted: bool | None) -> _Bar | None:
 def _is_notebook() -> bool:
     # Without importing it: who runs in a notebook has done so.
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return any(cls.__name__ == "ZMQInteractiveShell" for cls in type(shell).__mro__)
 
 
 def _is_terminal() -> bool:
