@@ -1,8 +1,8 @@
 //! Opens a database, creates a table, runs a query.
 //!
 //! Everything goes through a connection: `execute` runs any statement and returns its rows, `query_with` adds
-//! parameters, and `query_as` reads each row as a tuple. A cell is read by the name or the index of its column
-//! as a Rust type, or printed as SQL shows it.
+//! parameters, and `query_as` reads each row as a tuple. A cell is read by the name or the index of its
+//! column as a Rust type, or printed as SQL shows it.
 
 use entasis::{Config, Database, Decimal, Result};
 

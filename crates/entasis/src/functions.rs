@@ -1,5 +1,5 @@
-//! Functions of the host program: scalar functions, aggregates and table functions that SQL on a connection may
-//! call.
+//! Functions of the host program: scalar functions, aggregates and table functions that SQL on a connection
+//! may call.
 //!
 //! ```
 //! use entasis::{Config, DataType, Database, Function, Value};
@@ -53,7 +53,8 @@ pub struct TableArgument {
     pub ty: DataType,
 }
 
-/// A function of the host program, to be given to [`Connection::create_function`](crate::Connection::create_function).
+/// A function of the host program, to be given to
+/// [`Connection::create_function`](crate::Connection::create_function).
 #[derive(Debug, Clone)]
 pub struct Function {
     name: String,
@@ -148,8 +149,8 @@ impl Function {
     }
 
     /// An aggregate that is called once for each group, with the types of the arguments, and the values of
-    /// each in the order of the rows. Rows in which an argument is NULL are left out; a group may so have no rows. DISTINCT, FILTER,
-    /// ORDER BY and OVER work as with every aggregate.
+    /// each in the order of the rows. Rows in which an argument is NULL are left out; a group may so have no
+    /// rows. DISTINCT, FILTER, ORDER BY and OVER work as with every aggregate.
     pub fn aggregate(
         name: &str,
         takes: impl Into<Vec<DataType>>,

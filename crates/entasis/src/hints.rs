@@ -1,4 +1,5 @@
-//! Hints for the commonest slips of those who come from other systems: what they wrote, and what says it here.
+//! Hints for the commonest slips of those who come from other systems: what they wrote, and what says it
+//! here.
 //!
 //! An error that has no hint yet is looked up by its message ([`SLIPS`]), or beside the tables and files that
 //! there are. A hint never changes what an error is about.

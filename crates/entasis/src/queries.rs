@@ -227,3 +227,62 @@ impl<T> OptionalRow<T> for Result<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Appender, BatchStream, Config, Database, PreparedStatement, RowStream, Transaction};
+
+    #[test]
+    fn everything_goes_to_other_threads() {
+        fn goes<T: Send + Sync>() {}
+        goes::<Connection>();
+        goes::<PreparedStatement<'_>>();
+        goes::<Transaction<'_>>();
+        goes::<Appender<'_>>();
+        goes::<Row>();
+        fn is_sent<T: Send>() {}
+        is_sent::<RowStream>();
+        is_sent::<BatchStream>();
+    }
+
+    #[test]
+    fn lists_are_spread_where_they_are_compared_with() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, l INTEGER[])").unwrap();
+        let insert = "INSERT INTO t VALUES (?, ?)";
+        for k in 0..5_i32 {
+            connection.query_with(insert, (k, vec![k, k + 1])).unwrap();
+        }
+        connection.query_with(insert, (5, Vec::<&str>::new())).unwrap();
+        let found = |sql: &str, params: (Vec<Option<i64>>, Vec<i32>)| {
+            connection.query_as::<i64>(sql, params).unwrap()
+        };
+        let sql = "SELECT k FROM t WHERE k IN ? AND list_contains(l, list_max(?)) ORDER BY k";
+        assert_eq!(found(sql, (vec![Some(2), None, Some(3), Some(1)], vec![1, 3])), [2, 3]);
+        assert!(found(sql, (vec![], vec![3])).is_empty());
+        let sql = "SELECT k FROM t WHERE k > ALL(?) AND l <> ? ORDER BY k";
+        assert_eq!(found(sql, (vec![Some(1), Some(2)], vec![3, 4])), [4, 5]);
+        let both = "INSERT INTO t VALUES (?, NULL); SELECT k FROM t WHERE k IN ?";
+        assert!(connection.query_with(both, (9, vec![1])).is_err());
+    }
+
+    #[test]
+    fn statements_by_key_have_rows_too() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR)").unwrap();
+        let insert = connection.prepare("INSERT INTO t VALUES ($k, $v)").unwrap();
+        assert_eq!(insert.execute_many([[("v", "1"), ("k", "1")], [("k", "2"), ("v", "2")]]).unwrap(), 2);
+        let rows = connection.query_with("SELECT v, k FROM t WHERE k = ?", (2,)).unwrap();
+        assert!(rows.single_row().is_some());
+        let mut iter = rows.iter();
+        let row = iter.next().unwrap();
+        assert!(iter.next().is_none() && iter.next().is_none());
+        drop(rows);
+        assert_eq!(row.to::<(String, u8)>().unwrap(), ("2".to_owned(), 2));
+        assert_eq!(format!("{row:?}"), "{v: 2, k: 2}");
+        let error = connection.query_with("INSERT INTO t VALUES (?, NULL)", (2,)).unwrap_err();
+        let about = (error.table(), error.column(), error.constraint());
+        assert_eq!(about, (Some("t"), Some("k"), Some("t_pkey")));
+    }
+}

@@ -156,7 +156,8 @@ impl Row {
             .with_sqlstate(sqlstate::TYPE_MISMATCH))
     }
 
-    /// The row as a tuple, a struct or a single value, as [`Connection::query_as`](crate::Connection::query_as)
+    /// The row as a tuple, a struct or a single value, as
+    /// [`Connection::query_as`](crate::Connection::query_as)
     /// returns them.
     ///
     /// ```

@@ -1,8 +1,9 @@
 //! Results as batches of Arrow of a chosen size, made when they are asked for.
 
 use crate::arrow;
-use crate::cursor::{count, package};
 use crate::errors::InterfaceError;
+use crate::fetch::count;
+use crate::package::package;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;

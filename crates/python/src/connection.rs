@@ -154,10 +154,11 @@ impl Connection {
     #[pyo3(signature = (query, parameters=None))]
     fn stream(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Stream> {
         let arguments = self.session.arguments(query, parameters)?;
-        let work =
-            move |connection: &entasis::Connection, sql: &str| connection.stream(sql, &arguments.values()?);
+        let work = move |connection: &entasis::Connection, sql: &str| {
+            arguments.run_whole(|values| connection.stream(sql, values))
+        };
         let stream = self.session.run(py, query, self.session.timeout(), work)?;
-        Ok(Stream::new(stream, query, self.factory.copy(py)))
+        Ok(Stream::new(stream, query, self.session.clone(), self.factory.copy(py)))
     }
 
     /// Describes one statement without running it: the types of its parameters, and the names and types of
@@ -226,8 +227,8 @@ impl Connection {
         self.session.connection()?.create_function(own).map_err(|error| raised(&error))
     }
 
-    /// Makes an aggregate callable in SQL, for this connection: a class whose objects have `step(value, …)` and
-    /// `finalize()`, or a function that gets a list for each argument, or with `type` 'arrow' a
+    /// Makes an aggregate callable in SQL, for this connection: a class whose objects have `step(value, …)`
+    /// and `finalize()`, or a function that gets a list for each argument, or with `type` 'arrow' a
     /// `pyarrow.Array`. Rows with a NULL are left out, unless `null_handling` is 'special'. A class needs
     /// `return_type`.
     #[pyo3(signature = (name, aggregate, parameters=None, return_type=None, *, r#type="native", null_handling="default"))]

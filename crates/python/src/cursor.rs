@@ -1,14 +1,15 @@
 //! Results: a `Cursor` runs statements and returns their rows; a `Relation` is a whole result.
 
 use crate::arrow::{self, FrameStream};
-use crate::errors::{DataError, InterfaceError, NotSupportedError, ProgrammingError, raised};
-use crate::fetch::{self, Fetch};
+use crate::errors::{DataError, InterfaceError, ProgrammingError, raised};
+use crate::fetch::{self, Fetch, count};
+use crate::package::package;
 use crate::parameters;
 use crate::rows::{self, RowFactory};
 use crate::run::{Session, seconds};
 use crate::{batches, numpy, show};
 use entasis::{Rows, Schema};
-use pyo3::exceptions::{PyOverflowError, PyUserWarning};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::ffi::CString;
@@ -48,11 +49,6 @@ fn to_numpy<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
     package(py, "numpy", "fetchnumpy")?;
     rows::names(rows.schema())?;
     py.import("entasis._numpy")?.call_method1("arrays", (numpy::columns(py, rows)?,))
-}
-
-/// Imports the package that `method` needs.
-pub(crate) fn package<'py>(py: Python<'py>, name: &str, method: &str) -> PyResult<Bound<'py, PyModule>> {
-    py.import(name).map_err(|_| NotSupportedError::new_err(format!("{method}() needs the package {name}")))
 }
 
 fn to_arrow<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -190,18 +186,6 @@ impl Cursor {
         state.rowcount = changed as i64;
         state.fetch = None;
         Ok(())
-    }
-}
-
-/// A number of rows to fetch; any that is too large is all of them.
-pub(crate) fn count(size: &Bound<'_, PyAny>) -> PyResult<usize> {
-    match size.extract::<i64>() {
-        Ok(size) if size >= 0 => Ok(size as usize),
-        Err(error) if !error.is_instance_of::<PyOverflowError>(size.py()) => Err(error),
-        Err(_) if size.gt(0)? => Ok(usize::MAX),
-        _ => Err(InterfaceError::new_err(format!(
-            "{size} is not a number of rows; fetchall() fetches all of them"
-        ))),
     }
 }
 

@@ -117,7 +117,10 @@ pub fn raised_by(error: &Failure, sql: &str) -> PyErr {
         exception.setattr("sqlstate", error.sqlstate())?;
         exception.setattr("hint", error.hint())?;
         exception.setattr("line", error.position().map(|place| place.line))?;
-        exception.setattr("column", error.position().map(|place| place.column))
+        exception.setattr("column", error.position().map(|place| place.column))?;
+        exception.setattr("table", error.table())?;
+        exception.setattr("column_name", error.column())?;
+        exception.setattr("constraint", error.constraint())
     };
     Python::attach(described).err().unwrap_or(raised)
 }

@@ -5,12 +5,13 @@
 //! connection ends it. Then the rows are still there: the next fetch begins where this one did. No lock of
 //! ours is held while other threads run, since one of them may want the same cursor.
 
-use crate::errors::{ProgrammingError, raised};
+use crate::errors::{InterfaceError, ProgrammingError, raised};
 use crate::give_way::give_way;
 use crate::run::Session;
 use crate::values;
 use entasis::Rows;
 use entasis_vector::Error;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::Arc;
@@ -127,4 +128,16 @@ fn look(py: Python<'_>, session: &Session, interrupts: u64) -> PyResult<()> {
     py.check_signals()?;
     give_way(py);
     if session.interrupts() == interrupts { Ok(()) } else { Err(raised(&Error::interrupted())) }
+}
+
+/// A number of rows to fetch; any that is too large is all of them.
+pub fn count(size: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match size.extract::<i64>() {
+        Ok(size) if size >= 0 => Ok(size as usize),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(size.py()) => Err(error),
+        Err(_) if size.gt(0)? => Ok(usize::MAX),
+        _ => Err(InterfaceError::new_err(format!(
+            "{size} is not a number of rows; fetchall() fetches all of them"
+        ))),
+    }
 }

@@ -29,6 +29,7 @@ use pyo3::types::{
 
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static MAP: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// The most digits of a DECIMAL.
@@ -83,12 +84,15 @@ fn converted(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     }
 }
 
-/// A struct, if all keys are texts, or a map.
+/// A struct, if all keys are texts and the program does not say that it is a map.
 fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Parameter> {
-    if dict.is_empty() {
-        return Err(ProgrammingError::new_err("an empty dict cannot be a parameter: a STRUCT has a field"));
+    let is_map = dict.is_instance(MAP.import(dict.py(), "entasis._values", "Map")?)?;
+    if dict.is_empty() && !is_map {
+        return Err(ProgrammingError::new_err(
+            "an empty dict cannot be a parameter: a STRUCT has a field; entasis.Map({}) is an empty MAP",
+        ));
     }
-    if dict.keys().iter().all(|key| key.is_instance_of::<PyString>()) {
+    if !is_map && dict.keys().iter().all(|key| key.is_instance_of::<PyString>()) {
         let field = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             Ok((name.extract::<String>()?, converted(&value)?))
         };

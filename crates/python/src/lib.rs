@@ -13,6 +13,7 @@
 //! | `give_way` | lets other Python threads run |
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
 //! | `bar` | the progress bar of a long statement |
+//! | `package` | other packages, which are imported when a call needs them |
 //! | `scan` | names that the catalog does not have: variables of the caller |
 //! | `tables` | which objects are tables |
 //! | `arrow` | the Arrow PyCapsule interface, in and out |
@@ -40,6 +41,7 @@ mod give_way;
 mod named;
 mod nested;
 mod numpy;
+mod package;
 mod parameters;
 mod readers;
 mod report;

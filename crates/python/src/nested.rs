@@ -4,7 +4,7 @@
 //! |---|---|
 //! | list, tuple, set, array | `T[]`, where `T` is the type of all elements |
 //! | dict whose keys are texts | STRUCT, with the fields in their order |
-//! | dict with other keys | MAP |
+//! | dict with other keys, `entasis.Map` | MAP |
 //!
 //! Values of several types in one list get the type that holds all of them: integers and decimals a DECIMAL,
 //! numbers with a float among them DOUBLE, dates and timestamps TIMESTAMP. NULL is of every type. Others are

@@ -13,8 +13,9 @@ use entasis_vector::{DataType, Error, Result, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 
-/// How a statement refuses a list where it needs one value.
+/// How a statement refuses a list where it needs one value, and one value where it needs a list.
 const NO_LIST: &str = "a list parameter is only allowed after IN";
+const NO_VALUE: &str = "is a list, not one value";
 
 /// The arguments of one execution.
 pub enum Given {
@@ -38,21 +39,23 @@ impl Given {
         match self {
             Given::Values(arguments) => work(arguments),
             Given::Lists(parameters) => match spread(parameters).and_then(|arguments| work(&arguments)) {
-                Err(error) if is_no_list(&error) => work(&Arguments::Values(whole(parameters)?)),
+                Err(error) if is_no_list(&error) => {
+                    work(&Arguments::Values(whole(parameters)?)).map_err(of_two_kinds)
+                }
                 result => result,
             },
         }
     }
 
-    /// The arguments with each list as one value.
+    /// Calls `work` with the arguments, each list as one value.
     ///
     /// # Errors
-    /// Input, if the elements of a list have no common type.
-    pub fn values(&self) -> Result<Vec<(Value, DataType)>> {
+    /// Those of [`Given::run`].
+    pub fn run_whole<T>(&self, work: impl FnOnce(&[(Value, DataType)]) -> Result<T>) -> Result<T> {
         match self {
-            Given::Values(Arguments::Values(values)) => Ok(values.clone()),
+            Given::Values(Arguments::Values(values)) => work(values),
             Given::Values(Arguments::Lists(_)) => Err(Error::internal("lists are kept as such")),
-            Given::Lists(parameters) => whole(parameters),
+            Given::Lists(parameters) => work(&whole(parameters)?).map_err(of_two_kinds),
         }
     }
 
@@ -89,6 +92,12 @@ pub fn run_many<T>(sets: Vec<Given>, work: impl Fn(&[Arguments]) -> Result<T>) -
 
 fn is_no_list(error: &Error) -> bool {
     error.message().starts_with(NO_LIST)
+}
+
+/// The error of a statement that was given lists as values, and compares with one of them.
+fn of_two_kinds(error: Error) -> Error {
+    let hint = "to compare with the values of a list beside others, write IN (SELECT unnest(?))";
+    if error.message().contains(NO_VALUE) { error.with_hint(hint) } else { error }
 }
 
 /// Lists as values to compare with.

@@ -82,7 +82,7 @@ impl Scope {
         name: &str,
         cancel: &CancelFlag,
     ) -> PyResult<Option<Arc<dyn Relation>>> {
-        let mut frame = frame.clone();
+        let (mut frame, mut is_nearest) = (frame.clone(), true);
         while !frame.is_none() {
             let (locals, globals) = (frame.getattr("f_locals")?, frame.getattr("f_globals")?);
             let own = is_own(&globals)?;
@@ -95,11 +95,22 @@ impl Scope {
                     if let Some(relation) = self.relation(&candidate, name, cancel)? {
                         return Ok(Some(relation));
                     }
-                    let class = candidate.get_type().name()?;
-                    let text = format!("the variable {name} is a '{class}', which is not a table");
+                    // Those further out may be of other libraries, which the program does not know.
+                    if !is_nearest {
+                        continue;
+                    }
+                    let class = candidate.get_type().name()?.to_string();
+                    let text = match class.as_str() {
+                        "Query" => format!(
+                            "the variable {name} is a Query, which has not run: write {name}.sql(…), where \
+                             its table is called self, or make a Relation of it with {name}.execute()"
+                        ),
+                        _ => format!("the variable {name} is a '{class}', which is not a table"),
+                    };
                     self.search().left.refused.get_or_insert(text);
                 }
             }
+            is_nearest &= own;
             let caller = if own { variable(&locals, "caller")? } else { None };
             frame = caller.map_or_else(|| frame.getattr("f_back"), Ok)?;
         }

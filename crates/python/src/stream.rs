@@ -1,26 +1,35 @@
 //! Results that are read while the query runs: rows as tuples, or an Arrow stream.
 //!
-//! Whoever waits for rows does so without the GIL. `interrupt()` of the connection ends the query.
+//! Whoever waits for rows does so without the GIL, and checks for signals: one whose handler raises cancels
+//! the query. `interrupt()` of the connection ends it, too.
 
-use crate::cursor::{count, described};
+use crate::cursor::described;
 use crate::errors::{InterfaceError, raised_by};
+use crate::fetch::count;
 use crate::rows::{self, RowFactory};
+use crate::run::Session;
 use crate::{arrow, batches, values};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use entasis_vector::{Chunk, Error, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// Rows between two looks for signals.
 const LOOK: usize = 1 << 14;
+/// Time between two looks for signals while there are no rows.
+const WAIT: Duration = Duration::from_millis(20);
 
 /// The rows of a query, which are read while it runs. Closing it, or dropping it, ends the query.
 #[pyclass(frozen, module = "entasis")]
 pub struct Stream {
     state: Mutex<State>,
     schema: Schema,
+    session: Arc<Session>,
     /// The text of the query.
     query: String,
     factory: RowFactory,
@@ -36,6 +45,12 @@ struct State {
 }
 
 impl State {
+    /// True if the next row is there, or there is none.
+    fn is_ready(&self) -> bool {
+        let stream = self.stream.as_ref().and_then(|running| running.0.as_ref());
+        self.row < self.chunk.len() || stream.is_none_or(entasis::Stream::has_run)
+    }
+
     /// Makes the next row one of the chunk; false at the end.
     fn advance(&mut self) -> Result<bool, Error> {
         let Some(stream) = self.stream.as_mut().and_then(|running| running.0.as_mut()) else {
@@ -59,11 +74,15 @@ impl State {
 }
 
 impl Stream {
-    /// Nothing has been read yet.
-    pub fn new(stream: entasis::Stream, query: &str, factory: RowFactory) -> Stream {
+    /// The stream of `query`, run by `session`, of which nothing has been read yet.
+    pub fn new(stream: entasis::Stream, query: &str, session: Arc<Session>, factory: RowFactory) -> Stream {
         let schema = stream.schema().clone();
         let state = State { stream: Some(Running(Some(stream))), chunk: Chunk::new(), row: 0 };
-        Stream { state: Mutex::new(state), schema, query: query.to_owned(), factory }
+        Stream { state: Mutex::new(state), schema, session, query: query.to_owned(), factory }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next row.
@@ -75,11 +94,40 @@ impl Stream {
             {
                 return row.map(Some);
             }
-            let wait = || self.state.lock().unwrap_or_else(PoisonError::into_inner).advance();
-            if !py.detach(wait).map_err(|error| raised_by(&error, &self.query))? {
+            if !py.detach(|| self.advance())? {
                 return Ok(None);
             }
         }
+    }
+
+    /// Waits for the next row; false at the end. Only the thread that Python runs its signal handlers on can
+    /// check for them, so another one waits for the query while it does.
+    fn advance(&self) -> PyResult<bool> {
+        let failed = |error: Error| raised_by(&error, &self.query);
+        let mut state = self.state();
+        if state.is_ready() {
+            return state.advance().map_err(failed);
+        }
+        drop(state);
+        thread::scope(|scope| {
+            let (answer, wait) = channel();
+            scope.spawn(move || answer.send(self.state().advance()));
+            let mut signal = None;
+            loop {
+                match wait.recv_timeout(WAIT) {
+                    Ok(advanced) => return signal.map_or(advanced.map_err(failed), Err),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                            signal = Some(raised);
+                            self.session.interrupt();
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(failed(Error::internal("the thread that waits for a query ended")));
+                    }
+                }
+            }
+        })
     }
 
     fn some<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
@@ -97,12 +145,12 @@ impl Stream {
 
     /// Takes the stream.
     fn take(&self) -> Option<Running> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).stream.take()
+        self.state().stream.take()
     }
 
     /// Takes what has not been read, as batches of Arrow.
     fn batches(&self) -> PyResult<Unread> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if state.stream.is_some() && state.row < state.chunk.len() {
             return Err(InterfaceError::new_err(
                 "rows of this stream have been fetched one by one, and the next ones belong to the same \

@@ -56,3 +56,15 @@ def test_a_table_that_is_a_variable_of_another_kind_is_named(con):
         con.sql("SELECT * FROM numbers")
     assert raised.value.hint == "the variable numbers is a 'int', which is not a table"
     assert numbers
+
+    def inner():
+        con.sql("SELECT * FROM numbers")
+
+    # One of a function further out is not what is meant.
+    with pytest.raises(entasis.ProgrammingError) as raised:
+        inner()
+    assert "variable" not in (raised.value.hint or "")
+    query = con.query("SELECT 1 AS a")
+    with pytest.raises(entasis.ProgrammingError, match=r"a Query, which has not run: write query.sql"):
+        con.sql("SELECT * FROM query")
+    assert query.sql("SELECT a + 1 FROM self").fetchval() == 2

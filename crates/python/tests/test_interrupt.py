@@ -127,6 +127,22 @@ def test_a_signal_ends_a_fetch():
     assert cursor.fetchone() == (0, 1)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_ends_the_wait_for_a_stream(con):
+    slow = con.stream("SELECT count(*) FROM range(100000) a(i), range(100000) b(j), range(1000) c(k) WHERE i + j + k = -1")
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            slow.fetchone()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < 5
+    assert con.execute("SELECT 1").fetchval() == 1
+
+
 def test_a_relation_is_interrupted_too():
     connection = entasis.connect()
     relation = connection.sql("SELECT range FROM range(1000000)")

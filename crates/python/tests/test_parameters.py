@@ -127,6 +127,21 @@ def test_values_of_pandas_polars_and_pyarrow(con):
     assert typed(con, pyarrow.scalar("x")) == ("x", "VARCHAR")
 
 
+def test_dicts_that_are_maps(con):
+    con.execute("CREATE TABLE t (m MAP(VARCHAR, INTEGER))")
+    for value in [{"a": 1}, {}]:
+        con.execute("INSERT INTO t VALUES (?)", [entasis.Map(value)])
+    assert con.execute("SELECT m FROM t").fetchall() == [({"a": 1},), ({},)]
+    assert con.execute("SELECT map_keys(?)", [entasis.Map(b=[1], a=None)]).fetchval() == ["b", "a"]
+
+
+def test_lists_of_two_kinds_in_one_statement(con):
+    for run in [con.execute, con.stream]:
+        with pytest.raises(entasis.ProgrammingError, match=r"IN \(SELECT unnest\(\?\)\)"):
+            run("SELECT 1 IN ?, len(?)", [[1, 2], [3]])
+        assert run("SELECT 1 IN (SELECT unnest(?)), len(?)", [[1, 2], [3]]).fetchone() == (True, 1)
+
+
 def test_what_is_refused_is_named(con):
     for parameters, name in [([1, object()], "parameter 2"), ({"a": 1, "b": object()}, "parameter b")]:
         marks = "?, ?" if isinstance(parameters, list) else "$a, $b"

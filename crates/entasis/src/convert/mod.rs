@@ -18,7 +18,7 @@
 //! | INTERVAL | [`Interval`](entasis_vector::Interval), [`Duration`](std::time::Duration), `chrono::TimeDelta` | |
 //! | UUID | `uuid::Uuid` | `u128` |
 //! | lists, `T[n]` | `Vec<T>`, `&[T]`, `[T; N]` | |
-//! | MAP | | `HashMap<K, V>`, `BTreeMap<K, V>` |
+//! | MAP | `HashMap<K, V>`, `BTreeMap<K, V>` | |
 //! | STRUCT | | [`Struct<T>`](crate::Struct) |
 //! | NULL | `Option<T>` | |
 //! | any | [`Value`](entasis_vector::Value), with its [`DataType`](entasis_vector::DataType) in parameters | |

@@ -2,9 +2,10 @@
 
 use entasis_vector::error::sqlstate;
 use entasis_vector::types::pow10;
-use entasis_vector::value::nested::{encode_part, end_list};
+use entasis_vector::value::nested::{check, copy_part, encode_part, end_list};
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -65,19 +66,48 @@ fn list<T: ToValue>(all: &[T], expected: DataType) -> Result<(Value, DataType)> 
     let mut element = DataType::Null;
     let mut bytes = Vec::new();
     for (index, one) in all.iter().enumerate() {
-        let (value, ty) = one.to_value()?;
-        if !value.is_null() && element != ty {
-            if element != DataType::Null {
-                let text = format!("element {} of a list is {ty}, those before it are {element}", index + 1);
-                return Err(Error::input(text).with_sqlstate(sqlstate::TYPE_MISMATCH));
-            }
-            element = ty;
-        }
-        encode_part(&value, ty, &mut bytes)?;
+        append(one, &mut element, &mut bytes, || format!("element {} of a list", index + 1))?;
     }
     end_list(&mut bytes);
     let element = if element == DataType::Null { expected } else { element };
     Ok((Value::Bytes(bytes.into()), DataType::list(element)))
+}
+
+/// Appends one of several values of one type, which is that of the first that is not NULL.
+fn append(
+    one: &impl ToValue,
+    expected: &mut DataType,
+    bytes: &mut Vec<u8>,
+    subject: impl Fn() -> String,
+) -> Result<()> {
+    let (value, ty) = one.to_value()?;
+    if !value.is_null() && *expected != ty {
+        if *expected != DataType::Null {
+            let text = format!("{} is {ty}, those before it are {expected}", subject());
+            return Err(Error::input(text).with_sqlstate(sqlstate::TYPE_MISMATCH));
+        }
+        *expected = ty;
+    }
+    encode_part(&value, ty, bytes)
+}
+
+/// The MAP with these entries.
+fn map<'a, K: ToValue + 'a, V: ToValue + 'a>(
+    entries: impl Iterator<Item = (&'a K, &'a V)>,
+) -> Result<(Value, DataType)> {
+    let (mut of_key, mut of_value) = (DataType::Null, DataType::Null);
+    let (mut bytes, mut entry) = (Vec::new(), Vec::new());
+    for (key, value) in entries {
+        entry.clear();
+        append(key, &mut of_key, &mut entry, || "a key of a map".to_owned())?;
+        append(value, &mut of_value, &mut entry, || "a value of a map".to_owned())?;
+        copy_part(Some(&entry), &mut bytes);
+    }
+    end_list(&mut bytes);
+    let known = |ty, expected| if ty == DataType::Null { expected } else { ty };
+    let ty = DataType::map(known(of_key, K::data_type()), known(of_value, V::data_type()));
+    check(&bytes, ty)?;
+    Ok((Value::Bytes(bytes.into()), ty))
 }
 
 /// Values of one type: how each is a value, and the type.
@@ -242,6 +272,18 @@ impl<T: ToValue> ToValue for Vec<T> {
     }
 }
 
+impl<K: ToValue, V: ToValue, S> ToValue for HashMap<K, V, S> {
+    fn to_value(&self) -> Result<(Value, DataType)> {
+        map(self.iter())
+    }
+}
+
+impl<K: ToValue, V: ToValue> ToValue for BTreeMap<K, V> {
+    fn to_value(&self) -> Result<(Value, DataType)> {
+        map(self.iter())
+    }
+}
+
 impl<T: ToValue + ToOwned + ?Sized> ToValue for Cow<'_, T> {
     fn to_value(&self) -> Result<(Value, DataType)> {
         T::to_value(self)
@@ -282,6 +324,18 @@ mod tests {
         assert_eq!(instant.to_value().unwrap().0, Value::Integer(-1));
         let instant = SystemTime::UNIX_EPOCH + Duration::from_nanos(1999);
         assert_eq!(instant.to_value().unwrap().0, Value::Integer(1));
+    }
+
+    #[test]
+    fn maps_have_keys_that_are_not_null() {
+        let ages = BTreeMap::from([("a", Some(1)), ("b", None)]);
+        let (value, ty) = ages.to_value().unwrap();
+        assert_eq!(ty, DataType::map(DataType::Varchar, DataType::Int32));
+        assert_eq!(value.display(ty).to_string(), "{a=1, b=NULL}");
+        let empty = HashMap::<String, i64>::new().to_value().unwrap();
+        assert_eq!(empty.1, DataType::map(DataType::Varchar, DataType::Int64));
+        let error = BTreeMap::from([(None::<i32>, 1)]).to_value().unwrap_err();
+        assert!(error.message().contains("keys of a MAP are not NULL"), "{error}");
     }
 
     #[test]

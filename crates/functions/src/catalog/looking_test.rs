@@ -92,7 +92,8 @@ fn arguments(ty: DataType) -> (Vec<Vector>, usize) {
 /// What the calls of some functions showed.
 #[derive(Default)]
 struct Seen {
-    /// Of functions that look too seldom: the numbers of the types and arguments of a call, its looks and bytes.
+    /// Of functions that look too seldom: the numbers of the types and arguments of a call, its looks and
+    /// bytes.
     late: BTreeMap<&'static str, (Vec<usize>, Vec<usize>, usize, usize)>,
     /// Functions that gave something long.
     long: BTreeSet<&'static str>,

@@ -49,6 +49,7 @@ from ._entasis import (
 )
 from ._query import Query
 from ._rows import dict_row, namedtuple_row
+from ._values import Map
 
 #: The version of DB-API.
 apilevel = "2.0"
@@ -107,6 +108,7 @@ __all__ = [
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "Map",
     "NUMBER",
     "NotSupportedError",
     "OperationalError",
