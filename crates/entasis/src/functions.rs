@@ -231,6 +231,23 @@ pub fn cast_value(value: Value, from: DataType, to: DataType) -> Result<Value> {
     evaluate_constant(&cast_expr(Expr::literal(value, from), to, false))
 }
 
+/// True if these are the bytes of a value of a nested type.
+fn is_nested_value(bytes: &[u8], ty: DataType) -> bool {
+    let all = |values: Result<Vec<Value>>, ty_of: &dyn Fn(usize) -> DataType| {
+        values.is_ok_and(|values| {
+            values.into_iter().enumerate().all(|(place, value)| fitting(value, ty_of(place)).is_ok())
+        })
+    };
+    let parts = match ty {
+        DataType::List(element) | DataType::Array(element, _) | DataType::Map(element) => {
+            all(nested::elements(bytes, *element), &|_| *element)
+        }
+        DataType::Struct(fields) => all(nested::fields(bytes, fields), &|place| fields[place].ty),
+        _ => false,
+    };
+    parts && nested::check(bytes, ty).is_ok()
+}
+
 /// A value that a function gave, if it is one of the type of its result.
 fn fitting(value: Value, ty: DataType) -> Result<Value> {
     let is_one = match (&value, ty) {
@@ -239,7 +256,7 @@ fn fitting(value: Value, ty: DataType) -> Result<Value> {
         | (Value::Interval(_), DataType::Interval) => true,
         (Value::Float(_), ty) => ty.is_float(),
         (Value::Text(_), DataType::Varchar | DataType::Json) | (Value::Bytes(_), DataType::Blob) => true,
-        (Value::Bytes(bytes), ty) => ty.is_nested() && nested::check(bytes, ty).is_ok(),
+        (Value::Bytes(bytes), ty) => is_nested_value(bytes, ty),
         (Value::Integer(n), DataType::Enum(labels)) => usize::try_from(*n).is_ok_and(|n| n < labels.len()),
         (Value::Integer(_), DataType::Uuid) => true,
         (Value::Integer(n), ty) => ty.integer_range().is_some_and(|(low, high)| (low..=high).contains(n)),

@@ -206,12 +206,12 @@ impl ExternalFunction for HostCall {
             self.compute(some, &mut results)?;
         }
         out.begin(rows.max(CHUNK_ROWS));
-        (0..rows).for_each(|row| out.set_null(row));
         let ty = self.function.result;
-        for (at, row) in there.iter().enumerate() {
-            let value = results.value(at, ty);
-            if !value.is_null() {
-                out.write_value_of(usize::from(*row), &value, ty)?;
+        let mut there = there.into_iter().enumerate().peekable();
+        for row in 0..rows {
+            match there.next_if(|(_, own)| usize::from(*own) == row) {
+                Some((at, _)) => out.write_value_of(row, &results.value(at, ty), ty)?,
+                None => out.set_null(row),
             }
         }
         Ok(())

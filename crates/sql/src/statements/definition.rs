@@ -26,12 +26,12 @@ use entasis_syntax::object_name::{bare, is_temporary, table_name};
 use entasis_syntax::place::locate_ident;
 use entasis_syntax::stored::{called_sequences, read_columns};
 use entasis_syntax::types::sql_type;
-use entasis_syntax::walk::WalkMut;
+use entasis_syntax::walk::{Walk, WalkMut};
 use entasis_vector::{DataType, Error, Field, Result, name};
 use sqlparser::ast;
 use sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, ObjectName, TableConstraint, VisitorMut,
+    IndexColumn, ObjectName, TableConstraint, Visitor, VisitorMut,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -164,6 +164,7 @@ impl Binder<'_> {
         clauses::check(check)?;
         let what = "a CHECK constraint";
         let read = read_columns(&check.expr, what)?;
+        self.refuse_host_functions(&check.expr, what)?;
         // Binding reports errors in it; it must be a condition.
         let view = TableView { name: &declared.table, columns: &declared.columns };
         self.over_view(&view, |select| select.selection = Some((*check.expr).clone())).map_err(
@@ -185,10 +186,34 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Refuses functions of the host program: other connections write to the table without them.
+    fn refuse_host_functions(&self, expr: &Expr, what: &str) -> Result<()> {
+        struct Look<'a>(&'a dyn Catalog);
+        impl Visitor for Look<'_> {
+            type Break = String;
+            fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+                let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+                let name = function.name.0.last().and_then(|part| part.as_ident());
+                let name = name.map_or_else(String::new, |ident| ident.value.to_ascii_lowercase());
+                match self.0.host_function(&name) {
+                    Some(_) => ControlFlow::Break(name),
+                    None => ControlFlow::Continue(()),
+                }
+            }
+        }
+        match expr.walk(&mut Look(self.catalog)) {
+            ControlFlow::Break(name) => Err(Error::input(format!(
+                "{what} cannot call {name}, a function of the program: other connections do not have it"
+            ))),
+            ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
     /// The default of a column, from its expression.
     pub(crate) fn default(&self, expr: &Expr, column: &Field) -> Result<ColumnDefault> {
         let context = |e: Error| e.with_context(format!("DEFAULT of column {}", column.name));
         read_columns(expr, "a DEFAULT")?;
+        self.refuse_host_functions(expr, "a DEFAULT")?;
         let mut plan = self.query(&select_expr(expr.clone())?).map_err(context)?;
         let from = plan.columns.ty(plan.output[0].column);
         match rows::literal_row(&plan, column.ty) {

@@ -1,7 +1,7 @@
 //! Finds positions for errors that have none: of names that they mention, and of constants that could not be
 //! cast.
 
-use super::bound::Statement;
+use super::bound::Statement as Bound;
 use super::zone::plans;
 use entasis_syntax::parsed::{Ast, Parsed};
 use entasis_syntax::place::span_position;
@@ -9,7 +9,7 @@ use entasis_syntax::walk::Walk;
 use entasis_vector::error::Position;
 use entasis_vector::expr::{self, evaluate_constant};
 use entasis_vector::{Error, ErrorKind, Value};
-use sqlparser::ast::{Expr, Ident, ObjectName, ValueWithSpan, Visitor};
+use sqlparser::ast::{Expr, Ident, ObjectName, SetExpr, Statement, ValueWithSpan, Visitor};
 use std::ops::ControlFlow;
 
 /// An error that mentions a name but has no position, with the first position of that name in the statement.
@@ -47,7 +47,7 @@ pub(super) fn locate(error: Error, ast: &Ast) -> Error {
 ///
 /// Casts of constants fail only if and when a row asks for them, and expressions have no positions. So the
 /// statement is bound once more: a cast of a constant that fails in the same way is the culprit.
-pub fn locate_constant(error: Error, parsed: &Parsed, bound: &mut Statement) -> Error {
+pub fn locate_constant(error: Error, parsed: &Parsed, bound: &mut Bound) -> Error {
     let mut constant = None;
     for plan in plans(bound) {
         plan.for_each_expr(&mut |whole| {
@@ -67,8 +67,17 @@ pub fn locate_constant(error: Error, parsed: &Parsed, bound: &mut Statement) -> 
     }
     match constant {
         Some(text) => at_constant(error, parsed, text),
+        // Rows of constants are columns before they are cast.
+        None if inserts_constants(&parsed.ast) => locate_named_constant(error, parsed),
         None => error,
     }
+}
+
+/// True for `INSERT … VALUES`.
+fn inserts_constants(ast: &Ast) -> bool {
+    let Ast::Sql(statement) = ast else { return false };
+    let Statement::Insert(insert) = &**statement else { return false };
+    insert.source.as_ref().is_some_and(|source| matches!(*source.body, SetExpr::Values(_)))
 }
 
 /// The same for an error of binding, whose message has the constant: in quotes, or as `value 300`.
