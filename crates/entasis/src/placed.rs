@@ -1,7 +1,7 @@
 //! Places in the text for errors of running statements, where they are about a constant.
 
 use crate::connection::Connection;
-use entasis_sql::Parsed;
+use entasis_sql::{Parsed, Statement};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, Value};
 
@@ -15,8 +15,7 @@ impl Connection {
 
     /// The statement is bound once more, since only few fail.
     fn placed(&self, error: Error, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Error {
-        let is_of_value = matches!(error.sqlstate(), sqlstate::INVALID_TEXT | sqlstate::OUT_OF_RANGE);
-        if error.position().is_some() || !is_of_value {
+        if !may_be_of_constant(&error) {
             return error;
         }
         match self.bound(parsed, parameters) {
@@ -26,6 +25,20 @@ impl Connection {
             Err(_) => error,
         }
     }
+}
+
+/// The same for a statement that was bound, if `bound` is needed.
+#[cold]
+pub(crate) fn placed_in(error: Error, parsed: &Parsed, bound: impl FnOnce() -> Statement) -> Error {
+    match may_be_of_constant(&error) {
+        true => entasis_sql::locate_constant(error, parsed, &mut bound()),
+        false => error,
+    }
+}
+
+/// True for an error of a value that has no place yet.
+fn may_be_of_constant(error: &Error) -> bool {
+    error.position().is_none() && matches!(error.sqlstate(), sqlstate::INVALID_TEXT | sqlstate::OUT_OF_RANGE)
 }
 
 #[cfg(test)]
@@ -53,6 +66,9 @@ mod tests {
         ] {
             let error = connection.execute(sql).map(drop).unwrap_err();
             assert_eq!(error.position().map(|place| (place.line, place.column)), place, "{sql}: {error}");
+            let streamed =
+                connection.stream(sql, &[]).and_then(|rows| rows.collect::<crate::Result<Vec<_>>>());
+            assert_eq!(streamed.unwrap_err().position(), error.position(), "{sql}, as a stream");
         }
         // Parameters have no place.
         let parameter = [(crate::Value::Text("x".into()), crate::DataType::Varchar)];

@@ -17,6 +17,7 @@
 use crate::connection::{Connection, at_one_moment, guarded};
 use crate::home::{self, Home};
 use crate::numbers::Numbers;
+use crate::placed::placed_in;
 use crate::prepared::{self, Prepared};
 use crate::rows::Rows;
 use crate::running::{Ending, HasRun};
@@ -76,12 +77,14 @@ impl Connection {
         self.refuse_elsewhere()?;
         let values = || parameters.iter().map(|(value, _)| value);
         let memory = prepared::reserve(|| self.session.context().memory, values())?;
-        if let Ok(prepared) = self.session.prepare(sql)?
+        if let Ok(prepared) = self.session.prepare(sql).map_err(|error| self.hinted(error, sql))?
             && !prepared.is_keyed()
             && prepared.parsed.is_query()
         {
             entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
-            if let Some(running) = self.started(&prepared, parameters, memory)? {
+            let started = self.started(&prepared, parameters, memory);
+            let started = started.map_err(|error| self.explained(error, &prepared.parsed, parameters));
+            if let Some(running) = started? {
                 return Ok(running);
             }
         }
@@ -127,8 +130,12 @@ impl Connection {
         let (sink, reader) = stream(&context, schema.iter().map(|field| field.ty).collect());
         let cancel = context.cancel.clone();
         let (numbers, shared, is_deep) = (session.numbers.clone(), session.shared.clone(), parsed.is_deep());
+        let of = prepared.clone();
         let work = move || {
-            run(&session, &plan, &context, &sink, is_deep);
+            let outcome = run(&session, &plan, &context, &sink, is_deep);
+            sink.end(
+                outcome.map_err(|error| placed_in(error, &of.parsed, || Statement::Query(plan.clone()))),
+            );
             // The snapshots go before the connection goes on.
             drop((plan, ending));
         };
@@ -170,8 +177,14 @@ impl Connection {
     }
 }
 
-/// Runs an optimized plan, and says how that ended.
-fn run(session: &Session, plan: &Plan, context: &QueryContext, sink: &StreamSink, is_deep: bool) {
+/// Runs an optimized plan.
+fn run(
+    session: &Session,
+    plan: &Plan,
+    context: &QueryContext,
+    sink: &StreamSink,
+    is_deep: bool,
+) -> Result<()> {
     let execute = || {
         let work = || exec::execute(plan, context, sink).map(drop);
         within(Arc::new(context.clone()), || guarded(work))
@@ -183,7 +196,7 @@ fn run(session: &Session, plan: &Plan, context: &QueryContext, sink: &StreamSink
     if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Resource) {
         session.shared.config.when_short.iter().for_each(|when_short| when_short());
     }
-    sink.end(outcome);
+    outcome
 }
 
 impl Stream {
