@@ -250,7 +250,14 @@ fn on_arrays(py: Python<'_>, function: &Py<PyAny>, arrays: &[ArrayRef]) -> PyRes
     // A list, an array of numpy or a scalar will do as well.
     let array = match given.hasattr("__arrow_c_array__")? || given.hasattr("__arrow_c_stream__")? {
         true => given,
-        false => pyarrow.call_method1("array", (given,))?,
+        false if given.hasattr("as_py")? => {
+            let values = PyList::new(py, [given.call_method0("as_py")?])?;
+            pyarrow.call_method1("array", (values, given.getattr("type")?))?
+        }
+        false if given.hasattr("__len__")? && !given.is_instance_of::<PyString>() => {
+            pyarrow.call_method1("array", (given,))?
+        }
+        false => pyarrow.call_method1("array", (PyList::new(py, [given])?,))?,
     };
     let names = PyList::new(py, ["result"])?;
     let columns = PyList::new(py, [array])?;

@@ -73,11 +73,15 @@ pub fn locate_constant(error: Error, parsed: &Parsed, bound: &mut Bound) -> Erro
     }
 }
 
-/// True for `INSERT … VALUES`.
+/// True for `INSERT … VALUES` and `INSERT … SELECT` of constants.
 fn inserts_constants(ast: &Ast) -> bool {
     let Ast::Sql(statement) = ast else { return false };
     let Statement::Insert(insert) = &**statement else { return false };
-    insert.source.as_ref().is_some_and(|source| matches!(*source.body, SetExpr::Values(_)))
+    insert.source.as_ref().is_some_and(|source| match &*source.body {
+        SetExpr::Values(_) => true,
+        SetExpr::Select(select) => select.from.is_empty(),
+        _ => false,
+    })
 }
 
 /// The same for an error of binding, whose message has the constant: in quotes, or as `value 300`.
