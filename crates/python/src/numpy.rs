@@ -76,8 +76,13 @@ fn write(value: &Value, ty: DataType, dtype: &str, out: &mut Vec<u8>) -> PyResul
         Value::Integer(v) => *v,
         Value::Boolean(v) => i128::from(*v),
         Value::Interval(v) => i128::from(micros(*v)?),
-        Value::Float(v) if dtype == "f4" => return Ok(out.extend((*v as f32).to_ne_bytes())),
-        Value::Float(v) => return Ok(out.extend(v.to_ne_bytes())),
+        Value::Float(v) => {
+            match dtype {
+                "f4" => out.extend((*v as f32).to_ne_bytes()),
+                _ => out.extend(v.to_ne_bytes()),
+            }
+            return Ok(());
+        }
         _ => 0,
     };
     match dtype {

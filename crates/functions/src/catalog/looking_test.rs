@@ -89,12 +89,22 @@ fn arguments(ty: DataType) -> (Vec<Vector>, usize) {
     (values.iter().map(vector).collect(), long)
 }
 
+/// A call that looked too seldom.
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is printed")]
+struct Late {
+    /// The numbers of the types, and those of the arguments.
+    types: Vec<usize>,
+    arguments: Vec<usize>,
+    looks: usize,
+    bytes: usize,
+}
+
 /// What the calls of some functions showed.
 #[derive(Default)]
 struct Seen {
-    /// Of functions that look too seldom: the numbers of the types and arguments of a call, its looks and
-    /// bytes.
-    late: BTreeMap<&'static str, (Vec<usize>, Vec<usize>, usize, usize)>,
+    /// A call of each function that looks too seldom.
+    late: BTreeMap<&'static str, Late>,
     /// Functions that gave something long.
     long: BTreeSet<&'static str>,
 }
@@ -137,7 +147,9 @@ fn look<'a>(
                 if made >= 2 * STEP {
                     seen.long.insert(name);
                     if looks < made / STEP {
-                        seen.late.entry(name).or_insert((signature.clone(), choice.clone(), looks, made));
+                        let (types, arguments) = (signature.clone(), choice.clone());
+                        let late = Late { types, arguments, looks, bytes: made };
+                        seen.late.entry(name).or_insert(late);
                     }
                 }
             }
