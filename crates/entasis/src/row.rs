@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// use entasis::{Config, Database, Date};
 ///
 /// let connection = Database::in_memory(Config::default())?.connect();
-/// let rows = connection.execute("SELECT 1 AS id, NULL AS name, DATE '2024-02-29' AS born")?;
+/// let rows = connection.execute("SELECT 1 AS id, NULL::INTEGER AS name, DATE '2024-02-29' AS born")?;
 /// for row in &rows {
 ///     let id: i64 = row.get("id")?;
 ///     let born = row.get::<Date>(2)?;
