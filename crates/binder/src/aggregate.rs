@@ -359,7 +359,11 @@ impl<'a, 'q> Binder<'a, 'q> {
         let host = if is_aggregate(name) { None } else { self.host_aggregate(name) };
         let Some(function) = host else { return aggregate(name, args, asked) };
         if args.is_empty() {
-            return Err(Error::input(format!("{name} takes at least one argument, and not *")));
+            return Err(Error::input(format!("{name} takes at least one argument")));
+        }
+        if asked.ignore_nulls {
+            return Err(Error::not_supported(format!("IGNORE NULLS in {name}, a function of the program"))
+                .with_hint("it is called without rows that have NULLs, unless it asks for them"));
         }
         let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
         let types = function.types(&given)?;

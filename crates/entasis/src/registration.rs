@@ -31,8 +31,9 @@ impl Connection {
 
     /// Undoes [`Connection::create_function`]. True if there was such a function.
     pub fn drop_function(&self, name: &str) -> bool {
+        let was_there = self.session.functions.remove(&name::fold(name));
         self.session.forget_plans();
-        self.session.functions.remove(&name::fold(name))
+        was_there
     }
 
     /// True while this thread runs a function that this connection calls, and in which the connection cannot
@@ -173,7 +174,8 @@ mod tests {
         ] {
             assert_eq!(integers(&connection, own), integers(&connection, twin), "{own}");
         }
-        refused(&connection, "SELECT dot(*) FROM t", "dot");
+        refused(&connection, "SELECT dot(*) FROM t", "dot does not take *");
+        refused(&connection, "SELECT dot(a, b IGNORE NULLS) FROM t", "IGNORE NULLS");
         refused(&connection, "SELECT a FROM t WHERE dot(a, b) > 0", "not allowed in WHERE");
         refused(&connection, "SELECT sum(dot(a, b)) FROM t", "nested");
         let ordered = Function::arrow_aggregate("third", [DataType::Int64], DataType::Int64, |arrays| {
