@@ -471,6 +471,12 @@ fn may_differ(query: &Query, catalog: &dyn Catalog) -> bool {
             stop(is_volatile(&name) || self.0.host_function(&name).is_some())
         }
         fn pre_visit_table_factor(&mut self, factor: &ast::TableFactor) -> ControlFlow<()> {
+            if let ast::TableFactor::Table { name, args: Some(_), .. } = factor
+                && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
+                && self.0.is_host_table(&ident.value)
+            {
+                return ControlFlow::Break(());
+            }
             stop(matches!(
                 factor,
                 ast::TableFactor::Table { sample: Some(_), .. }

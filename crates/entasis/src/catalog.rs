@@ -324,6 +324,10 @@ impl entasis_sql::Catalog for Names<'_> {
         self.session.functions.of_values(name)
     }
 
+    fn is_host_table(&self, name: &str) -> bool {
+        self.session.functions.has_table(name)
+    }
+
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
         Some(Arc::new(self.with_row_ids(name)?))
     }

@@ -31,12 +31,18 @@ use entasis_functions::host::{Compute, HostArguments, HostFunction, Takes, calle
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::Expr;
 use entasis_vector::expr::fold::evaluate_constant;
+use entasis_vector::expr::json_text::check_json;
+use entasis_vector::types::MICROS_PER_DAY;
 use entasis_vector::value::nested;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector, name};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
+
+/// Names that the binder itself knows, beside those of the catalog of functions.
+const OF_BINDER: [&str; 6] =
+    ["unnest", "grouping", "grouping_id", "struct_pack", "current_catalog", "current_user"];
 
 /// What makes the rows of a table function from the arguments of a call: values with their types, each with
 /// its name in lower case if the call names it.
@@ -254,8 +260,12 @@ fn fitting(value: Value, ty: DataType) -> Result<Value> {
         (Value::Null, _)
         | (Value::Boolean(_), DataType::Boolean)
         | (Value::Interval(_), DataType::Interval) => true,
-        (Value::Float(_), ty) => ty.is_float(),
-        (Value::Text(_), DataType::Varchar | DataType::Json) | (Value::Bytes(_), DataType::Blob) => true,
+        (Value::Float(v), DataType::Float32) => !v.is_finite() || (*v as f32).is_finite(),
+        (Value::Float(_), DataType::Float64) => true,
+        (Value::Text(text), DataType::Json) => check_json(text).is_ok(),
+        (Value::Text(_), DataType::Varchar) | (Value::Bytes(_), DataType::Blob) => true,
+        (Value::Integer(n), DataType::Time) => (0..=i128::from(MICROS_PER_DAY)).contains(n),
+        (Value::Integer(_), DataType::Boolean) => false,
         (Value::Bytes(bytes), ty) => is_nested_value(bytes, ty),
         (Value::Integer(n), DataType::Enum(labels)) => usize::try_from(*n).is_ok_and(|n| n < labels.len()),
         (Value::Integer(_), DataType::Uuid) => true,
@@ -284,6 +294,17 @@ impl Default for Functions {
 }
 
 impl Functions {
+    /// True if there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.read().expect("no panic while locked").is_empty()
+    }
+
+    /// True for the name of a table function among them.
+    pub(crate) fn has_table(&self, name: &str) -> bool {
+        let functions = self.by_name.read().expect("no panic while locked");
+        matches!(functions.get(&name::fold(name)), Some(Kind::Table(_)))
+    }
+
     /// True while this thread runs one of them.
     #[inline]
     pub(crate) fn is_calling(&self) -> bool {
@@ -299,7 +320,7 @@ impl Functions {
         if name.is_empty() {
             return Err(Error::input("a function needs a name"));
         }
-        let is_ours = name == "unnest"
+        let is_ours = OF_BINDER.contains(&&*name)
             || entasis_sql::functions().contains(&name)
             || relations::is_table_function(&name);
         if is_ours {

@@ -421,8 +421,9 @@ impl Session {
 
     /// Undoes [`Session::register`]. True if there was such a relation.
     pub(crate) fn unregister(&self, name: &str) -> bool {
+        let gone = self.registered.write().expect("no panic while locked").remove(&name::fold(name));
         self.forget_plans();
-        self.registered.write().expect("no panic while locked").remove(&name::fold(name)).is_some()
+        gone.is_some()
     }
 
     /// The current settings of the engine.

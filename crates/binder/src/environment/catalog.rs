@@ -42,6 +42,12 @@ pub trait Catalog: Sync {
         None
     }
 
+    /// True for the name of a table function of the host program.
+    fn is_host_table(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// The sequence of that name.
     fn sequence(&self, name: &str) -> Option<Arc<dyn Sequence>> {
         let _ = name;

@@ -94,11 +94,13 @@ pub fn locate_named_constant(error: Error, parsed: &Parsed) -> Error {
     }
 }
 
-/// The error with the first position of a constant.
+/// The error with the position of a constant, if the statement has it once.
 fn at_constant(error: Error, parsed: &Parsed, text: String) -> Error {
-    match within(&parsed.ast, &mut Constant(text)) {
-        ControlFlow::Break(position) => error.with_position(position),
-        ControlFlow::Continue(()) => error,
+    let mut constant = Constant { text, place: None };
+    let is_twice = within(&parsed.ast, &mut constant).is_break();
+    match constant.place.filter(|place| !is_twice && place.line > 0) {
+        Some(place) => error.with_position(place),
+        None => error,
     }
 }
 
@@ -112,19 +114,27 @@ fn within<B>(ast: &Ast, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> 
     }
 }
 
-/// Searches for a constant, as it is written without its quotes.
-struct Constant(String);
+/// Searches for a constant, as it is written without its quotes, and where it is. Expressions do not say which
+/// one they are of, so it looks whether there are several.
+struct Constant {
+    text: String,
+    place: Option<Position>,
+}
 
 impl Visitor for Constant {
-    type Break = Position;
+    type Break = ();
 
-    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Position> {
+    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<()> {
         use sqlparser::ast::Value::{Number, SingleQuotedString};
-        match (&value.value, span_position(value.span)) {
-            (SingleQuotedString(text) | Number(text, _), Some(position)) if *text == self.0 => {
-                ControlFlow::Break(position)
-            }
-            _ => ControlFlow::Continue(()),
+        let (SingleQuotedString(text) | Number(text, _)) = &value.value else {
+            return ControlFlow::Continue(());
+        };
+        if *text != self.text {
+            return ControlFlow::Continue(());
+        }
+        match self.place.replace(span_position(value.span).unwrap_or(Position { line: 0, column: 0 })) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
         }
     }
 }
