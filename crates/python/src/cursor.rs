@@ -11,6 +11,7 @@ use crate::{batches, numpy, show};
 use entasis::{Rows, Schema};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -104,7 +105,8 @@ impl Cursor {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // Making rows may let others run, who must not wait for the lock with the GIL.
+        Python::attach(|py| self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
     }
 
     fn open(&self) -> PyResult<MutexGuard<'_, State>> {
@@ -409,7 +411,7 @@ impl Relation {
     }
 
     fn fetch(&self) -> MutexGuard<'_, Fetch> {
-        self.fetch.lock().unwrap_or_else(PoisonError::into_inner)
+        Python::attach(|py| self.fetch.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -561,7 +563,7 @@ impl RowIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let row = self.fetch.lock().unwrap_or_else(PoisonError::into_inner).one(py)?;
+        let row = self.fetch.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).one(py)?;
         let relation = self.relation.bind(py);
         row.map(|row| relation.get().factory.made(relation.as_any(), row)).transpose()
     }

@@ -15,6 +15,7 @@ use crate::values::to_python;
 use arrow_array::{ArrayRef, RecordBatch};
 use entasis::{DataType, Error, Function, HostArguments, TableArgument, Value};
 use entasis_vector::{CHUNK_ROWS, Result, Vector};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,13 @@ impl Failure {
     /// Takes the exception, if there is one.
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Forgets the exception, if there is one.
+    pub fn forget(&self) {
+        if let Some(gone) = self.take() {
+            Python::attach(|_| drop(gone));
+        }
     }
 
     /// Keeps an exception, and describes it for the statement's error.
@@ -71,20 +79,11 @@ impl Types {
         parameters: Option<&Bound<'_, PyAny>>,
         result: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Types> {
-        let known = match (parameters, result) {
-            (Some(_), Some(_)) => None,
-            _ => Some(annotated(function)?),
-        };
-        let (own, own_result) = known.unwrap_or((None, None));
         let takes = match parameters {
-            Some(given) => Some(given.try_iter()?.map(|ty| data_type(&ty?)).collect::<PyResult<Vec<_>>>()?),
-            None => own,
+            Some(given) => Some(data_types(given)?),
+            None => annotated_parameters(function)?,
         };
-        let result = match result {
-            Some(given) => data_type(given)?,
-            None => own_result.ok_or_else(unknown_result)?,
-        };
-        Ok(Types { takes, result })
+        Ok(Types { takes, result: result_type(function, result)? })
     }
 
     /// The same for an aggregate, whose own annotations are of lists and say nothing of its parameters.
@@ -96,16 +95,11 @@ impl Types {
         parameters: Option<&Bound<'_, PyAny>>,
         result: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Types> {
-        let annotated = function.getattr("__annotations__").ok();
-        let annotated = annotated.and_then(|annotated| annotated.get_item("return").ok());
-        let takes = match parameters {
-            Some(given) => Some(given.try_iter()?.map(|ty| data_type(&ty?)).collect::<PyResult<Vec<_>>>()?),
-            None => None,
-        };
-        match result.or(annotated.as_ref()) {
-            Some(result) => Ok(Types { takes, result: data_type(result)? }),
-            None => Err(unknown_result()),
+        let takes = parameters.map(data_types).transpose()?;
+        if takes.as_ref().is_some_and(Vec::is_empty) {
+            return Err(InterfaceError::new_err("an aggregate takes at least one argument"));
         }
+        Ok(Types { takes, result: result_type(function, result)? })
     }
 
     fn takes(&self) -> Vec<DataType> {
@@ -113,34 +107,58 @@ impl Types {
     }
 }
 
-fn unknown_result() -> PyErr {
-    InterfaceError::new_err("the type of the result is not known: give return_type, or annotate the function")
+/// The type of the result that is given, or else that of the function's annotation.
+fn result_type(function: &Bound<'_, PyAny>, given: Option<&Bound<'_, PyAny>>) -> PyResult<DataType> {
+    if let Some(given) = given {
+        return data_type(given);
+    }
+    // What a class returns is an object of it.
+    let signature = if function.is_instance_of::<PyType>() { None } else { signature(function)? };
+    let annotation = match &signature {
+        Some(signature) => annotation(signature, "return_annotation")?,
+        None => None,
+    };
+    match annotation {
+        Some(annotation) => data_type(&annotation),
+        None => Err(InterfaceError::new_err(
+            "the type of the result is not known: give return_type, or annotate the function",
+        )),
+    }
 }
 
-/// The types of a function's parameters and of its result, from its annotations. The parameters have none
-/// unless all are annotated, or there are none at all.
-fn annotated(function: &Bound<'_, PyAny>) -> PyResult<(Option<Vec<DataType>>, Option<DataType>)> {
-    let inspect = function.py().import("inspect")?;
+fn data_types(given: &Bound<'_, PyAny>) -> PyResult<Vec<DataType>> {
+    given.try_iter()?.map(|ty| data_type(&ty?)).collect()
+}
+
+/// The signature of a function, with its annotations evaluated; `None` of one that has none, as many that are
+/// built in.
+fn signature<'py>(function: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let evaluated = PyDict::new(function.py());
     evaluated.set_item("eval_str", true)?;
-    let Ok(signature) = inspect.call_method("signature", (function,), Some(&evaluated)) else {
-        return Ok((None, None));
-    };
-    let empty = inspect.getattr("Signature")?.getattr("empty")?;
-    let ty = |annotation: Bound<'_, PyAny>| {
-        if annotation.is(&empty) { Ok(None) } else { data_type(&annotation).map(Some) }
-    };
+    let inspect = function.py().import("inspect")?;
+    Ok(inspect.call_method("signature", (function,), Some(&evaluated)).ok())
+}
+
+/// An annotation of a signature or of a parameter, if there is one.
+fn annotation<'py>(of: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let annotation = of.getattr(name)?;
+    Ok(if annotation.is(&of.getattr("empty")?) { None } else { Some(annotation) })
+}
+
+/// The types of a function's parameters; `None` unless all are annotated.
+fn annotated_parameters(function: &Bound<'_, PyAny>) -> PyResult<Option<Vec<DataType>>> {
+    let Some(signature) = signature(function)? else { return Ok(None) };
     let mut types = Vec::new();
     for parameter in signature.getattr("parameters")?.call_method0("values")?.try_iter()? {
         let parameter = parameter?;
         let kind = parameter.getattr("kind")?.getattr("name")?.to_string();
-        types.push(match kind.as_str() {
-            "VAR_POSITIONAL" | "VAR_KEYWORD" => None,
-            _ => ty(parameter.getattr("annotation")?)?,
-        });
+        let is_one = !matches!(kind.as_str(), "VAR_POSITIONAL" | "VAR_KEYWORD");
+        match annotation(&parameter, "annotation")?.filter(|_| is_one) {
+            Some(annotation) => types.push(data_type(&annotation)?),
+            None => return Ok(None),
+        }
     }
-    let result = ty(signature.getattr("return_annotation")?)?;
-    Ok((types.into_iter().collect(), result))
+    Ok(Some(types))
 }
 
 /// The type that a name of SQL or a class of Python means.
@@ -154,6 +172,21 @@ fn data_type(given: &Bound<'_, PyAny>) -> PyResult<DataType> {
              float, str, bool, bytes, datetime.date"
         ))
     };
+    // `int | None` and `Optional[int]` are an `int`: every type has NULL.
+    let members: Vec<Bound<'_, PyAny>> = given
+        .py()
+        .import("typing")?
+        .call_method1("get_args", (given,))?
+        .try_iter()?
+        .collect::<PyResult<_>>()?;
+    let none = given.py().None().bind(given.py()).get_type();
+    if let [one, other] = members.as_slice() {
+        match (one.is(&none), other.is(&none)) {
+            (true, false) => return data_type(other),
+            (false, true) => return data_type(one),
+            _ => {}
+        }
+    }
     let class = given.cast::<PyType>().map_err(|_| unknown())?;
     Ok(match (class.module()?.to_string().as_str(), class.name()?.to_string().as_str()) {
         ("builtins", "bool") => DataType::Boolean,
@@ -213,13 +246,16 @@ fn for_rows(
                 .collect::<PyResult<Vec<_>>>()?;
             given(&function.bind(py).call1(PyTuple::new(py, values)?)?)
         };
-        match call() {
-            Ok((value, ty)) => {
-                let value = entasis::cast_value(value, ty, result)?;
-                out.write_value_of(row, &value, result)?;
-            }
-            Err(_) if manner.forgiving => out.set_null(row),
+        let value = match call() {
+            Ok((value, ty)) => entasis::cast_value(value, ty, result),
+            // Not what ends a program, such as KeyboardInterrupt.
+            Err(error) if manner.forgiving && error.is_instance_of::<PyException>(py) => Ok(Value::Null),
             Err(error) => return Err(failed(error)),
+        };
+        match value {
+            Ok(value) => out.write_value_of(row, &value, result)?,
+            Err(_) if manner.forgiving => out.set_null(row),
+            Err(error) => return Err(error),
         }
     }
     Ok(())

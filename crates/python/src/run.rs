@@ -147,6 +147,15 @@ impl Session {
         Ok(self.live()?.connection.clone())
     }
 
+    /// The exception of a statement, with that of a function which it has called as its cause, if there is
+    /// one.
+    pub fn with_cause(&self, py: Python<'_>, raised: PyErr) -> PyErr {
+        match self.live() {
+            Ok(live) => live.with_cause(py, raised),
+            Err(_) => raised,
+        }
+    }
+
     /// Where the functions that SQL calls keep their exceptions.
     ///
     /// # Errors
@@ -250,6 +259,8 @@ impl Session {
         let Given::Values(Arguments::Values(parameters)) = arguments else { return Ok(None) };
         let result = py.detach(|| {
             let Ok(_turn) = live.turn.try_lock() else { return Ok(None) };
+            // One that a statement before has not told is not of this one.
+            live.failure.forget();
             live.connection.query_at_once(sql, parameters)
         });
         result.map_err(|error| live.with_cause(py, raised_by(&error, sql)))
@@ -283,13 +294,14 @@ impl Session {
         let connection = live.connection.clone();
         let frame = py.import("sys")?.call_method0("_getframe").ok().map(Bound::unbind);
         let (turn, scope) = (live.turn.clone(), live.scope.clone());
-        let own = live.clone();
+        let (own, failure) = (live.clone(), live.failure.clone());
         let (answer, wait) = channel();
         let has_turn = Arc::new(AtomicBool::new(false));
         let (begins, text) = (has_turn.clone(), sql.to_owned());
         let statement = move || {
             let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             begins.store(true, Ordering::Relaxed);
+            failure.forget();
             scope.enter(frame);
             let result = catch_unwind(AssertUnwindSafe(|| work(&connection, &text)));
             let result = result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));

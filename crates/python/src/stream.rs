@@ -103,7 +103,10 @@ impl Stream {
     /// Waits for the next row; false at the end. Only the thread that Python runs its signal handlers on can
     /// check for them, so another one waits for the query while it does.
     fn advance(&self) -> PyResult<bool> {
-        let failed = |error: Error| raised_by(&error, &self.query);
+        let failed = |error: Error| {
+            let raised = raised_by(&error, &self.query);
+            Python::attach(|py| self.session.with_cause(py, raised))
+        };
         let mut state = self.state();
         if state.is_ready() {
             return state.advance().map_err(failed);
@@ -234,7 +237,7 @@ impl Stream {
         py: Python<'py>,
         rows_per_batch: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let unread = self.batches()?;
+        let unread = py.detach(|| self.batches())?;
         let schema = unread.schema.clone();
         batches::reader(py, unread, schema, rows_per_batch)
     }
@@ -248,13 +251,13 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A schema request that cannot be fulfilled may be ignored.
         drop(requested_schema);
-        arrow::reader_capsule(py, Box::new(self.batches()?))
+        arrow::reader_capsule(py, Box::new(py.detach(|| self.batches())?))
     }
 
     /// Ends the query, if it still runs.
     fn close(&self, py: Python<'_>) {
-        let running = self.take();
-        py.detach(|| drop(running));
+        // Whoever waits for rows holds the lock, and the query may need the GIL to make them.
+        py.detach(|| drop(self.take()));
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -285,7 +288,9 @@ impl Iterator for Unread {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.running.0.as_mut()?.next_batch().transpose()?;
+        // Whoever asks may hold the GIL, which a function that the query calls needs.
+        let stream = self.running.0.as_mut()?;
+        let batch = Python::attach(|py| py.detach(|| stream.next_batch())).transpose()?;
         Some(batch.map_err(|error| ArrowError::ExternalError(error.to_string().into())))
     }
 }
