@@ -75,9 +75,66 @@ def test_exceptions_are_causes(con):
     con.create_function("odd", lambda: object(), [], int)
     with pytest.raises(entasis.Error, match="the function odd: .*'object'"):
         con.execute("SELECT odd()")
+    con.create_function("text", lambda: "abc", [], int, exception_handling="return_null")
+    assert value(con, "SELECT text()") is None
     con.create_function("wide", lambda: 300, [], "TINYINT")
     with pytest.raises(entasis.Error, match="the function wide"):
         con.execute("SELECT wide()")
+
+
+def test_a_stream_tells_the_exception_and_no_other_statement_does(con):
+    def fails(n):
+        raise KeyError("gone")
+
+    con.create_function("fails", fails, [int], int)
+    with pytest.raises(entasis.ProgrammingError, match="KeyError") as caught:
+        list(con.stream("SELECT fails(n) FROM t"))
+    assert isinstance(caught.value.__cause__, KeyError)
+    con.stream("SELECT fails(n) FROM t").close()
+    with pytest.raises(entasis.ProgrammingError) as caught:
+        con.execute("SELECT nosuch")
+    assert caught.value.__cause__ is None
+
+
+def test_annotations_of_every_form(con):
+    module = {}
+    text = "from __future__ import annotations\ndef mean(values: list) -> float:\n    return sum(values) / len(values)\n"
+    exec(text, module)
+    con.create_aggregate("my_mean", module["mean"])
+    assert con.describe("SELECT my_mean(1.5)")[1][0][1] == "DOUBLE"
+    assert value(con, "SELECT my_mean(x) FROM (VALUES (0.1::DOUBLE), (0.1)) v(x)") == 0.1
+
+    def half(n: int | None, *, digits: list = []) -> int | None:
+        return None if n is None else n // 2
+
+    con.create_function("half", half, [int], null_handling="special")
+    assert con.execute("SELECT half(9), half(NULL)").fetchone() == (4, None)
+
+    def total(values: list[int]) -> int:
+        return sum(values)
+
+    con.create_function("total", total, ["BIGINT[]"])
+    assert value(con, "SELECT total([1, 2, 3])") == 6
+    with pytest.raises(entasis.InterfaceError, match="at least one argument"):
+        con.create_aggregate("none", lambda: 1, [], int)
+
+
+def test_a_stream_is_closed_while_another_thread_waits_for_its_rows(con):
+    begun = threading.Event()
+
+    def slow(n):
+        begun.set()
+        return n
+
+    con.create_function("slow", slow, [int], int)
+    stream = con.stream("SELECT slow(n) FROM range(100000000) r(n) WHERE slow(n) < 0")
+    waiting = threading.Thread(target=lambda: stream.fetchone())
+    waiting.start()
+    begun.wait(10)
+    con.interrupt()
+    stream.close()
+    waiting.join(20)
+    assert not waiting.is_alive()
 
 
 def test_aggregates_like_those_of_sqlite(con):

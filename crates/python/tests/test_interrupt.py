@@ -202,3 +202,20 @@ def test_an_interrupt_stops_the_conversion_of_python_objects(con):
         while True:
             con.execute("SELECT count(*) FROM frame WHERE a LIKE '%no%'")
     assert con.execute("SELECT count(*) FROM (SELECT * FROM frame LIMIT 3)").fetchone() == (3,)
+
+
+def test_a_thread_that_asks_a_cursor_does_not_hold_up_its_fetch(con):
+    # UUIDs are made by Python's own code, which lets other threads run.
+    cursor = con.execute("SELECT gen_random_uuid() FROM range(30000)")
+    done = threading.Event()
+
+    def fetch():
+        cursor.fetchall()
+        done.set()
+
+    thread = threading.Thread(target=fetch, daemon=True)
+    thread.start()
+    end = time.monotonic() + 60
+    while not done.is_set() and time.monotonic() < end:
+        assert cursor.rowcount >= -1
+    assert done.is_set()
