@@ -98,9 +98,9 @@ fn run(args: &Args) -> io::Result<Outcome> {
         Some(Task::Demo) => demo::run(&mut session),
         _ => scripts(&mut session, args),
     }?;
-    let closed = session.close()?;
     let outcome = session.outcome(ran);
-    Ok(if let Outcome::Failed(_) = outcome { outcome } else { session.outcome(closed) })
+    let closed = session.close();
+    Ok(if let Outcome::Failed(_) = outcome { outcome } else { session.outcome(closed?) })
 }
 
 /// A session as the command line wants it.
@@ -142,7 +142,7 @@ fn session(args: &Args) -> Result<Session, (Error, Failure)> {
 fn scripts(session: &mut Session, args: &Args) -> io::Result<Outcome> {
     if let Some(init) = &args.init {
         let outcome = session.run_file(init, 1)?;
-        if outcome != Outcome::Done {
+        if session.ends(outcome) {
             return Ok(outcome);
         }
     }
@@ -158,9 +158,16 @@ fn scripts(session: &mut Session, args: &Args) -> io::Result<Outcome> {
     if args.single_transaction {
         session.connection().execute("BEGIN").map_err(|error| io::Error::other(error.to_string()))?;
     }
-    let outcome = match has_scripts {
-        true => given(session, args)?,
-        false => session.run_file(Path::new("-"), 1)?,
+    let ran = match has_scripts {
+        true => given(session, args),
+        false => session.run_file(Path::new("-"), 1),
+    };
+    let outcome = match ran {
+        Err(error) if args.single_transaction && error.kind() == io::ErrorKind::BrokenPipe => {
+            let error = Error::input("the reader of the output has gone, and the transaction is rolled back");
+            session.fail(&error, "", 1, Failure::Statement)?
+        }
+        ran => ran?,
     };
     if args.single_transaction { end_transaction(session, outcome) } else { Ok(outcome) }
 }
@@ -169,13 +176,13 @@ fn scripts(session: &mut Session, args: &Args) -> io::Result<Outcome> {
 fn given(session: &mut Session, args: &Args) -> io::Result<Outcome> {
     for file in &args.files {
         let outcome = session.run_file(file, 1)?;
-        if outcome != Outcome::Done {
+        if session.ends(outcome) {
             return Ok(outcome);
         }
     }
     for command in args.commands.iter().chain(&args.statements) {
         let outcome = session.run(command)?;
-        if outcome != Outcome::Done {
+        if session.ends(outcome) {
             return Ok(outcome);
         }
     }
@@ -184,6 +191,8 @@ fn given(session: &mut Session, args: &Args) -> io::Result<Outcome> {
 
 /// Ends the transaction of `--single-transaction`.
 fn end_transaction(session: &mut Session, outcome: Outcome) -> io::Result<Outcome> {
+    // With `.bail off`, a script that has failed has gone on.
+    let outcome = session.outcome(outcome);
     if !session.connection().in_transaction() {
         let error = Error::input("the script has ended the transaction of --single-transaction")
             .with_hint("leave out COMMIT and ROLLBACK, or the option");

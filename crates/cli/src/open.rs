@@ -47,6 +47,10 @@ impl Opener {
     pub fn open(&self, path: Option<&Path>) -> Result<Database> {
         let mut config = self.config()?;
         let Some(path) = path else { return Database::in_memory(config) };
+        if path.as_os_str().is_empty() {
+            return Err(Error::input("the name of the database is empty")
+                .with_hint(":memory: is a database in memory"));
+        }
         let opening = Arc::new(Progress::default());
         config.opening = Some(opening.clone());
         let show = io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -89,16 +93,18 @@ pub fn mistyped(database: &Path, tasks: &[&str]) -> Option<Mistyped> {
 }
 
 /// Words with which statements begin.
-const STATEMENTS: [&str; 25] = [
+const STATEMENTS: [&str; 31] = [
     "alter",
     "attach",
     "backup",
     "begin",
     "call",
+    "commit",
     "copy",
     "create",
     "delete",
     "describe",
+    "detach",
     "drop",
     "execute",
     "explain",
@@ -106,12 +112,16 @@ const STATEMENTS: [&str; 25] = [
     "from",
     "import",
     "insert",
+    "merge",
     "pragma",
+    "rollback",
     "select",
     "set",
     "show",
     "summarize",
+    "truncate",
     "update",
+    "use",
     "values",
     "vacuum",
     "with",

@@ -199,15 +199,23 @@ impl Session {
                 Piece::Statement { sql, line } => self.statement(sql, line)?,
                 Piece::Command { text, line } => self.command(text, line)?,
             };
-            match outcome {
-                Outcome::Done => {}
-                Outcome::Failed(failure) if !self.switches.bail && failure != Failure::Interrupted => {
-                    self.has_failed = true;
-                }
-                other => return Ok(other),
+            if self.ends(outcome) {
+                return Ok(outcome);
             }
         }
         Ok(Outcome::Done)
+    }
+
+    /// True if a script ends because one of its parts had this outcome.
+    pub fn ends(&mut self, outcome: Outcome) -> bool {
+        match outcome {
+            Outcome::Done => false,
+            Outcome::Failed(failure) if !self.switches.bail && failure != Failure::Interrupted => {
+                self.has_failed = true;
+                false
+            }
+            _ => true,
+        }
     }
 
     /// Runs the script in a file.

@@ -650,3 +650,72 @@ fn completions_and_the_manual_are_written() {
     assert_eq!(run(&["completions", "csh"]).status.code(), Some(2));
     assert!(stdout(&run(&["man"])).contains(".TH entasis 1"));
 }
+
+/// A path for a file of a test, which does not exist.
+fn fresh(name: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("entasis-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn one_transaction_says_why_it_is_not_committed() {
+    let file = fresh("one.db");
+    let path = file.to_str().unwrap();
+    assert!(run(&[path, "CREATE TABLE t (a INTEGER PRIMARY KEY)"]).status.success());
+    // A script that goes on after its errors has failed all the same.
+    let script = ".bail off\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (3);";
+    let output = run_with_input(&[path, "-1", "-f", "-"], script);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(stdout(&run(&["-m", "csv", path, "SELECT count(*) AS n FROM t"])), "n\n0\n");
+    // So has one whose output nobody reads to its end.
+    let mut child =
+        entasis(&[path, "-1", "-m", "csv", "-c", "FROM range(10000000)", "-c", "INSERT INTO t VALUES (5)"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("rolled back"), "{}", stderr(&output));
+    assert_eq!(stdout(&run(&["-m", "csv", path, "SELECT count(*) AS n FROM t"])), "n\n0\n");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn databases_are_opened_as_the_first_one_was() {
+    let (file, other) = (fresh("first.db"), fresh("second.db"));
+    let (path, second) = (file.to_str().unwrap(), other.to_str().unwrap());
+    assert!(run(&[path, "CREATE TABLE t (a INTEGER)"]).status.success());
+    let output =
+        run(&["--readonly", path, "-c", &format!(".open {second}"), "-c", "CREATE TABLE z (a INTEGER)"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(!other.exists());
+    for (arguments, code) in [
+        (&[".open nosuch"][..], 3),
+        (&[".open ''"], 3),
+        (&["TRUNCATE s.t"], 2),
+        (&["MERGE INTO s.t USING u ON true WHEN MATCHED THEN DELETE"], 2),
+        (&["--continue", "-f", "no-such.sql", "-c", "SELECT 7 AS x"], 1),
+    ] {
+        let commands: Vec<&str> = match arguments {
+            [one] if one.starts_with('.') => vec!["-c", one],
+            all => all.to_vec(),
+        };
+        let output = run(&commands);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output).contains('7'), code == 1, "{arguments:?}");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_command_that_has_enough_of_a_dot_command_is_no_error() {
+    let script =
+        "CREATE TABLE t AS FROM range(200000) r(i);\n.once | head -1\n.dump\n.mode csv\nSELECT 2 AS n;";
+    let output = run_with_input(&[], script);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).ends_with("n\n2\n"), "{}", stdout(&output));
+}

@@ -24,7 +24,7 @@ mod run;
 use self::arguments::Call;
 pub use self::results::parse_rows;
 use crate::others;
-use crate::session::{Failure, Fault, Outcome, Session};
+use crate::session::{Fault, Outcome, Session};
 use crate::spelling::meant;
 use entasis::Error;
 use std::io::{self, Write};
@@ -268,12 +268,10 @@ impl Session {
             .and_then(|command| (command.run)(self, Call { name: command.name, text: rest.trim(), line }));
         let (outcome, result) = match ran {
             Ok(outcome) => (outcome, Ok(())),
-            Err(fault) => (Outcome::Failed(Failure::Statement), Err(fault)),
+            Err(fault) => (Outcome::Done, Err(fault)),
         };
         let written = self.out.flush().map_err(Fault::Output);
         match self.ended(result.and(written), "", line)? {
-            Outcome::Done if !matches!(outcome, Outcome::Failed(_)) => Ok(outcome),
-            // Its error is written.
             Outcome::Done => Ok(outcome),
             failed => Ok(failed),
         }

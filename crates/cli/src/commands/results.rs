@@ -22,7 +22,10 @@ pub(super) fn mode(session: &mut Session, call: Call<'_>) -> Ran {
     match rest {
         [] => {}
         [table] if chosen == Mode::Insert => session.look.table.clone_from(table),
-        [table, ..] => return Err(call.error(format!("{mode} takes no argument {table}")).into()),
+        [_, more, ..] if chosen == Mode::Insert => {
+            return Err(call.error(format!("insert takes one table; {more} is too much")).into());
+        }
+        [more, ..] => return Err(call.error(format!("{mode} takes no argument {more}")).into()),
     }
     session.look.mode = chosen;
     Ok(Outcome::Done)

@@ -40,11 +40,11 @@ pub(super) fn cd(_: &mut Session, call: Call<'_>) -> Ran {
 
 /// `.open [--readonly] [FILE]`
 pub(super) fn open(session: &mut Session, call: Call<'_>) -> Ran {
-    let mut opener = Opener { read_only: false, ..session.opener.clone() };
+    let mut read_only = false;
     let mut path = None;
     for word in call.words()? {
         match word.as_str() {
-            "--readonly" | "--read-only" => opener.read_only = true,
+            "--readonly" | "--read-only" => read_only = true,
             option if option.starts_with("--") => {
                 return Err(call.error(format!("has no option {option}")).into());
             }
@@ -53,16 +53,18 @@ pub(super) fn open(session: &mut Session, call: Call<'_>) -> Ran {
             more => return Err(call.error(format!("takes one file; {more} is too much")).into()),
         }
     }
-    if opener.read_only && path.is_none() {
+    if read_only && path.is_none() {
         return Err(call.error("needs a file to open read-only").into());
     }
+    let read_only = read_only || (session.opener.read_only && path.is_some());
+    let opener = Opener { read_only, ..session.opener.clone() };
     if session.connection().in_transaction() {
         return Err(Error::input("a transaction is open").with_hint("COMMIT or ROLLBACK ends it").into());
     }
-    if let Some(Mistyped::Statement(error) | Mistyped::Word(error)) =
-        path.as_deref().and_then(|path| mistyped(path, &[]))
-    {
-        return Err(error.into());
+    match path.as_deref().and_then(|path| mistyped(path, &[])) {
+        Some(Mistyped::Statement(error)) => return Err(error.into()),
+        Some(Mistyped::Word(error)) => return Err(Fault::Open(error)),
+        None => {}
     }
     // The database that is open stays so if the other one cannot be opened.
     let database = opener.open(path.as_deref()).map_err(Fault::Open)?;
