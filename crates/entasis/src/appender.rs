@@ -16,13 +16,15 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value, name};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rows of a batch, at the most.
 const ROWS: usize = 1 << 16;
 /// Bytes of texts and other long values in a batch, from which on it is written.
 const BYTES: usize = 16 << 20;
-/// The name of the batch in the statement that inserts it.
-const BATCH: &str = "appended rows";
+/// Numbers the appenders of the process: the name of a batch, in the statement that inserts it, is that of one
+/// appender, so that two of one connection do not insert each other's rows.
+static APPENDERS: AtomicU64 = AtomicU64::new(0);
 
 /// Adds rows to a table, one by one, and fast: many are written at once.
 ///
@@ -48,6 +50,8 @@ const BATCH: &str = "appended rows";
 pub struct Appender<'c> {
     scope: Scope<'c>,
     insert: String,
+    /// The name under which it reads the batch.
+    batch_name: String,
     columns: Schema,
     zone: TimeZone,
     batch: Vec<Vec<Value>>,
@@ -99,10 +103,12 @@ impl Connection {
         let places = vec!["?"; columns.len()].join(", ");
         let types = self.describe(&format!("{insert} VALUES ({places})"), &[])?.parameters;
         let fields = columns.iter().zip(types).map(|(column, ty)| Field::new(*column, ty));
+        let batch_name = format!("appended rows {}", APPENDERS.fetch_add(1, Ordering::Relaxed));
         Ok(Appender {
             columns: fields.collect(),
             scope: Scope::begin(self)?,
-            insert: format!("{insert} SELECT * FROM {}", entasis_sql::quoted(BATCH)),
+            insert: format!("{insert} SELECT * FROM {}", entasis_sql::quoted(&batch_name)),
+            batch_name,
             zone: self.time_zone(),
             batch: Vec::new(),
             bytes: 0,
@@ -220,9 +226,9 @@ impl Appender<'_> {
         let connection = self.scope.connection();
         let columns: Vec<(&str, DataType)> =
             self.columns.iter().map(|field| (&*field.name, field.ty)).collect();
-        connection.register(BATCH, listed(BATCH, &columns, rows));
+        connection.register(&self.batch_name, listed(&self.batch_name, &columns, rows));
         let done = connection.execute(&self.insert);
-        connection.unregister(BATCH);
+        connection.unregister(&self.batch_name);
         done.map(drop)
     }
 

@@ -221,9 +221,8 @@ enum Kind {
     Savepoint(usize),
 }
 
-/// Numbers of savepoints before they begin again. Those that are open at a time have different ones, so that
-/// ending them in the wrong order is an error; few, because a connection remembers the texts of statements.
-const NUMBERS: usize = 16;
+/// Numbers the savepoints of the process. No two have the same, so that ending them in the wrong order is an
+/// error, and never ends another one.
 static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl<'c> Scope<'c> {
@@ -233,7 +232,7 @@ impl<'c> Scope<'c> {
     }
 
     fn savepoint(connection: &'c Connection) -> Result<Scope<'c>> {
-        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) % NUMBERS;
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         connection.execute(&format!("SAVEPOINT entasis_scope_{number}"))?;
         Ok(Scope { connection, kind: Kind::Savepoint(number), is_over: false })
     }
