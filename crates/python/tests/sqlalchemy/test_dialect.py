@@ -515,10 +515,29 @@ def test_constraints_of_one_name(connection):
         "CREATE TABLE d (n INTEGER, CONSTRAINT f FOREIGN KEY (n) REFERENCES a ON DELETE CASCADE)",
     )
     inspector = sa.inspect(connection)
-    with pytest.warns(exc.SAWarning, match="constraint c of a is not reflected: another table has one of that name"):
-        assert [check["name"] for check in inspector.get_check_constraints("a")] == ["own"]
-    with pytest.warns(exc.SAWarning, match="constraint f of d is not reflected"):
-        assert inspector.get_foreign_keys("d") == []
+    assert {check["name"]: check["sqltext"] for check in inspector.get_check_constraints("a")} == {"c": "n > 1", "own": "n < 9"}
+    assert [check["sqltext"] for check in inspector.get_check_constraints("b")] == ["n > 2"]
+    assert inspector.get_foreign_keys("b")[0]["options"] == {}
+    assert inspector.get_foreign_keys("d")[0]["options"] == {"ondelete": "CASCADE"}
+
+
+def test_a_foreign_key_names_columns_in_its_own_order(connection):
+    run(
+        connection,
+        "CREATE TABLE p (a INTEGER, b INTEGER, PRIMARY KEY (a, b))",
+        "CREATE TABLE c (x INTEGER, y INTEGER, FOREIGN KEY (x, y) REFERENCES p (b, a))",
+    )
+    (key,) = sa.inspect(connection).get_foreign_keys("c")
+    assert dict(zip(key["constrained_columns"], key["referred_columns"])) == {"x": "b", "y": "a"}
+
+
+def test_indexes_that_are_not_unique(connection):
+    table = sa.Table("t", sa.MetaData(), sa.Column("n", sa.Integer, index=True), sa.Column("m", sa.Integer))
+    table.create(connection)
+    sa.Index("both", table.c.m, table.c.n).create(connection)
+    indexes = {index["name"]: index for index in sa.inspect(connection).get_indexes("t")}
+    assert {name: index["column_names"] for name, index in indexes.items()} == {"both": ["m", "n"], "ix_t_n": ["n"]}
+    assert not any(index["unique"] for index in indexes.values())
 
 
 def test_indexes_are_in_the_schema_of_their_table(connection):

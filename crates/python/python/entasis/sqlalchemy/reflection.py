@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Callable, Collection, Iterable, NamedTuple
 
-from sqlalchemy import exc, util
+from sqlalchemy import exc
 from sqlalchemy.engine import Connection, reflection
 from sqlalchemy.engine.reflection import ObjectKind, ObjectScope, ReflectionDefaults
 
@@ -27,13 +27,8 @@ MAIN, PUBLIC = "main", "public"
 #: Actions of foreign keys that are not said.
 _NO_ACTION = "NO ACTION"
 
-#: How many constraints have a name: two tables may have checks or foreign keys of one name, and
-#: `information_schema` says of these only the name.
-_NAMESAKES = (
-    " JOIN (SELECT constraint_catalog, constraint_schema, constraint_name, count(*) AS namesakes"
-    " FROM information_schema.table_constraints GROUP BY ALL) n"
-    " USING (constraint_catalog, constraint_schema, constraint_name)"
-)
+#: What says which constraint it is: two tables may have checks or foreign keys of one name.
+_CONSTRAINT = "constraint_catalog, constraint_schema, constraint_name, table_name"
 
 
 class _Place(NamedTuple):
@@ -57,18 +52,6 @@ class _Relation(NamedTuple):
 def _folded(name: str) -> str:
     """The name of a table, schema or sequence as the catalog holds it."""
     return name.lower()
-
-
-def _without_namesakes(rows: Iterable[Any]) -> list[Any]:
-    """The rows of constraints that are the only ones of their names; warns of the others."""
-    found = []
-    for row in rows:
-        if row.namesakes == 1:
-            found.append(row)
-        else:
-            name, table = row.constraint_name, row.table_name
-            util.warn(f"constraint {name} of {table} is not reflected: another table has one of that name")
-    return found
 
 
 def _single(multi: str) -> Callable[..., Any]:
@@ -323,10 +306,12 @@ class Reflection:
             yield table, [{"name": name, "column_names": columns} for name, columns in own]
 
     def get_multi_indexes(self, connection: Connection, **asked: Any) -> Iterable[Any]:
-        # `information_schema` lists unique indexes as constraints, and no others.
+        # Unique indexes are constraints, too.
         keys = self._keys(connection, "UNIQUE", **asked)
+        sql = "SELECT * FROM information_schema.statistics WHERE non_unique = 1"
+        others = self._rows(connection, sql, **asked)
         for table, own in keys.items():
-            yield table, [
+            found: list[dict[str, Any]] = [
                 {
                     "name": name,
                     "column_names": columns,
@@ -336,24 +321,34 @@ class Reflection:
                 }
                 for name, columns in own
             ]
+            indexes = defaultdict(list)
+            for row in sorted(others.get(table, ()), key=lambda row: (row.index_name, row.seq_in_index)):
+                # The name of an index of another schema says which.
+                indexes[row.index_name.removeprefix(f"{row.table_schema}.")].append(row.column_name)
+            for name, columns in indexes.items():
+                found.append({"name": name, "column_names": columns, "unique": False, "dialect_options": {}})
+            yield table, found
 
     def get_multi_foreign_keys(self, connection: Connection, **asked: Any) -> Iterable[Any]:
         sql = (
             "SELECT f.table_catalog, f.table_schema, f.table_name, f.constraint_name, f.column_name,"
-            " f.ordinal_position, r.update_rule, r.delete_rule, namesakes, u.table_schema AS referred_schema,"
+            " f.ordinal_position, r.update_rule, r.delete_rule, u.table_schema AS referred_schema,"
             " u.table_name AS referred_table, u.column_name AS referred_column"
             " FROM information_schema.referential_constraints r"
-            " JOIN information_schema.key_column_usage f USING (constraint_catalog, constraint_schema,"
-            f" constraint_name){_NAMESAKES} JOIN information_schema.key_column_usage u"
+            f" JOIN information_schema.key_column_usage f USING ({_CONSTRAINT})"
+            " JOIN information_schema.key_column_usage u"
             " ON u.constraint_catalog = r.unique_constraint_catalog"
             " AND u.constraint_schema = r.unique_constraint_schema"
-            " AND u.constraint_name = r.unique_constraint_name AND u.ordinal_position = f.ordinal_position"
+            " AND u.constraint_name = r.unique_constraint_name"
+            " AND u.ordinal_position = f.position_in_unique_constraint"
+            # Columns of foreign keys are in this view, too.
+            " AND u.position_in_unique_constraint IS NULL"
         )
         schema = asked["schema"]
         prefix = self._place(connection, schema).prefix
         for table, rows in self._rows(connection, sql, **asked).items():
             keys: dict[str, dict[str, Any]] = {}
-            for row in sorted(_without_namesakes(rows), key=lambda row: (row.constraint_name, row.ordinal_position)):
+            for row in sorted(rows, key=lambda row: (row.constraint_name, row.ordinal_position)):
                 key = keys.setdefault(row.constraint_name, self._foreign_key(row, schema, prefix))
                 key["constrained_columns"].append(row.column_name)
                 key["referred_columns"].append(row.referred_column)
@@ -373,13 +368,13 @@ class Reflection:
 
     def get_multi_check_constraints(self, connection: Connection, **asked: Any) -> Iterable[Any]:
         sql = (
-            "SELECT t.table_catalog, t.table_schema, t.table_name, t.constraint_name, c.check_clause, namesakes"
+            "SELECT t.table_catalog, t.table_schema, t.table_name, t.constraint_name, c.check_clause"
             " FROM information_schema.table_constraints t JOIN information_schema.check_constraints c"
-            f" USING (constraint_catalog, constraint_schema, constraint_name){_NAMESAKES}"
+            f" USING ({_CONSTRAINT})"
             " WHERE t.constraint_type = 'CHECK'"
         )
         for table, rows in self._rows(connection, sql, **asked).items():
-            rows = sorted(_without_namesakes(rows), key=lambda row: row.constraint_name)
+            rows = sorted(rows, key=lambda row: row.constraint_name)
             yield table, [
                 {"name": row.constraint_name, "sqltext": row.check_clause} for row in rows
             ]
