@@ -164,6 +164,12 @@ def test_cells_name_variables(shell):
     pytest.importorskip("pyarrow")
     shell.user_ns.update(frame=[{"a": 1}, {"a": 2}], least=2)
     assert shell.magics["cell"]("", "SELECT a FROM frame WHERE a >= $least").fetchall() == [(2,)]
+    # Names of SQL have no case; two variables that differ in it alone are not taken for each other.
+    shell.user_ns["Most"] = 1
+    assert shell.magics["line"]("SELECT $most").fetchall() == [(1,)]
+    shell.user_ns["most"] = 2
+    shell.magics["line"]("SELECT $most")
+    assert "Most, most" in str(shell.shown[-1])
     shell.magics["line"]("SELECT $missing")
     assert "no variable missing" in str(shell.shown[-1])
 

@@ -86,6 +86,7 @@ def test_results(table, tmp_path):
     query = table.table("t").filter("x >= ?", [20]).order("k")
     assert query.fetchone() == (2, "b", 20) and list(query) == query.fetchall() == query.execute().fetchall()
     assert query.stream().fetchval() == 2
+    assert query.rows() == query.fetchall() and query.rows(named=True)[0] == {"k": 2, "g": "b", "x": 20}
     assert "Sort by k" in query.explain() and "rows" in query.explain(analyze=True)
     query.create("made")
     query.insert_into("made")

@@ -72,10 +72,16 @@ class SqlMagic:
         # The compiled part looks for tables in a variable of this name.
         tables = self._shell.user_ns
         names = connection.parameter_names(text)
+        values = {}
         for name in names:
-            if name not in tables:
+            # Names of SQL have no case.
+            same = [own for own in tables if own.lower() == name]
+            if not same:
                 raise ProgrammingError(f"there is no variable {name} for the parameter ${name}")
-        return connection.sql(text, {name: tables[name] for name in names} or None)
+            if len(same) > 1:
+                raise ProgrammingError(f"the parameter ${name} may be one of the variables {', '.join(same)}")
+            values[name] = tables[same[0]]
+        return connection.sql(text, values or None)
 
 
 def load(shell: Any) -> None:

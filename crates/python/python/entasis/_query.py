@@ -254,6 +254,14 @@ class Query:
         """Runs it and returns the first value of its first row; None if there is no row."""
         return self.execute().fetchval()
 
+    def rows(self, *, named: bool = False) -> list[Any]:
+        """Runs it and returns all rows as tuples, or with `named=True` as dicts."""
+        return self.execute().rows(named=named)
+
+    def fetch_record_batch(self, rows_per_batch: int | None = None) -> pyarrow.RecordBatchReader:
+        """Runs it and returns its rows in batches of Arrow, which are made while it runs."""
+        return self.stream().fetch_record_batch(rows_per_batch)
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self.stream())
 

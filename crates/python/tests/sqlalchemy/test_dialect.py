@@ -339,6 +339,8 @@ def test_queries(connection):
     assert all_of(t.c.s.regexp_replace("x", "y"), of=lambda q: q.where(by_a == 1)) == ["y"]
     assert all_of(t.c.l[2], of=lambda q: q.where(by_a == 7)) == [3]
     assert all_of(t.c.l[1:2], of=lambda q: q.where(by_a == 7)) == [[2, 3]]
+    with pytest.raises(exc.CompileError, match="no step"):
+        all_of(t.c.l[1:3:2])
     assert all_of(by_a, of=lambda q: q.where(sa.literal(3) == sa.any_(t.c.l))) == [7]
     assert all_of(postgresql.array([1, 2])) == [[1, 2]]
     assert all_of(sa.func.row_number().over(order_by=by_a.desc())) == [1, 2, 3]

@@ -147,7 +147,10 @@ class EntasisCompiler(compiler.SQLCompiler):
 
     def visit_slice(self, element: Any, **kw: Any) -> str:
         """`column[2:3]` of a list."""
-        return f"{self.process(element.start, **kw)}:{self.process(element.stop, **kw)}"
+        if not isinstance(element.step, elements.Null):
+            raise exc.CompileError("a slice of a list has no step here")
+        ends = (element.start, element.stop)
+        return ":".join("" if isinstance(end, elements.Null) else self.process(end, **kw) for end in ends)
 
     def visit_array(self, element: Any, **kw: Any) -> str:
         """`sqlalchemy.dialects.postgresql.array([…])`"""
