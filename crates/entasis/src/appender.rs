@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ROWS: usize = 1 << 16;
 /// Bytes of texts and other long values in a batch, from which on it is written.
 const BYTES: usize = 16 << 20;
-/// Numbers the appenders of the process: the name of a batch, in the statement that inserts it, is that of one
-/// appender, so that two of one connection do not insert each other's rows.
+/// Numbers the appenders of the process: the name of a batch, in the statement that inserts it, is that of
+/// one appender, so that two of one connection do not insert each other's rows.
 static APPENDERS: AtomicU64 = AtomicU64::new(0);
 
 /// Adds rows to a table, one by one, and fast: many are written at once.
@@ -269,6 +269,25 @@ mod tests {
 
     fn count(connection: &Connection) -> i64 {
         connection.query_row_as("SELECT count(*) FROM t", ()).unwrap()
+    }
+
+    #[test]
+    fn appenders_of_one_connection_have_batches_of_their_own() {
+        let connection = connection("CREATE TABLE t (k BIGINT)");
+        connection.execute("CREATE TABLE u (k BIGINT)").unwrap();
+        let (mut of_t, mut of_u) = (connection.appender("t").unwrap(), connection.appender("u").unwrap());
+        of_t.append_rows((0..50).map(|k| (k,))).unwrap();
+        of_u.append_rows((100..150).map(|k| (k,))).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..40).for_each(|_| of_t.flush().unwrap()));
+            scope.spawn(|| (0..40).for_each(|_| of_u.flush().unwrap()));
+        });
+        of_u.commit().unwrap();
+        of_t.commit().unwrap();
+        let ends = |table: &str| -> (i64, i64, i64) {
+            connection.query_row_as(&format!("SELECT count(*), min(k), max(k) FROM {table}"), ()).unwrap()
+        };
+        assert_eq!((ends("t"), ends("u")), ((50, 0, 49), (50, 100, 149)));
     }
 
     #[test]

@@ -131,8 +131,11 @@ mod tests {
         };
         gives("too_large", DataType::Int8, Value::Integer(300));
         gives("no_text", DataType::Varchar, Value::Integer(3));
+        gives("no_json", DataType::Json, Value::Text("{".into()));
+        gives("no_real", DataType::Float32, Value::Float(1e300));
+        gives("no_time", DataType::Time, Value::Integer(1 << 60));
         gives("no_list", DataType::list(DataType::Int64), Value::Bytes(Arc::from([9u8, 9, 9])));
-        for name in ["too_large", "no_text", "no_list"] {
+        for name in ["too_large", "no_text", "no_json", "no_real", "no_time", "no_list"] {
             refused(&connection, &format!("SELECT {name}()"), &format!("the function {name}: it gave"));
         }
         let short = Function::arrow("short", [DataType::Int64], DataType::Int64, |_| {
@@ -228,7 +231,8 @@ mod tests {
         assert_eq!(integers(&own, "SELECT twice(4)"), [12]);
         assert!(own.drop_function("Twice") && !own.drop_function("twice"));
         refused(&own, "SELECT twice(4)", "there is no function twice");
-        for name in ["abs", "sum", "row_number", "read_csv", "now", "unnest", ""] {
+        for name in ["abs", "sum", "row_number", "read_csv", "now", "unnest", "grouping", "current_user", ""]
+        {
             let function = Function::scalar(name, [], DataType::Int64, |_| Ok(Value::Null));
             assert!(own.create_function(function).is_err(), "{name}");
         }
@@ -266,5 +270,20 @@ mod tests {
         let twice =
             "WITH c AS (SELECT counted() AS n FROM range(3)) SELECT count(*) FROM c a JOIN c b USING (n)";
         assert_eq!(integers(&connection, twice), [3]);
+        // A table is made once for all who read it, and not again to tell an error.
+        let made = Arc::new(AtomicUsize::new(0));
+        let counted = made.clone();
+        let table = Function::table("batch", move |_| {
+            let number = counted.fetch_add(1, Ordering::Relaxed) as i64;
+            let batch =
+                RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![number])) as ArrayRef)]);
+            let batch = batch.unwrap();
+            Ok(arrow_relation("batch", &batch.schema(), vec![batch]))
+        });
+        connection.create_function(table).unwrap();
+        let twice = "WITH c AS (FROM batch()) SELECT count(*) FROM c a JOIN c b USING (n)";
+        assert_eq!((integers(&connection, twice), made.load(Ordering::Relaxed)), (vec![1], 1));
+        refused(&connection, "SELECT 'x'::INT + n FROM batch()", "cannot cast 'x'");
+        assert_eq!(made.load(Ordering::Relaxed), 2);
     }
 }

@@ -114,8 +114,8 @@ fn within<B>(ast: &Ast, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> 
     }
 }
 
-/// Searches for a constant, as it is written without its quotes, and where it is. Expressions do not say which
-/// one they are of, so it looks whether there are several.
+/// Searches for a constant, as it is written without its quotes, and where it is. Expressions do not say
+/// which one they are of, so it looks whether there are several.
 struct Constant {
     text: String,
     place: Option<Position>,
