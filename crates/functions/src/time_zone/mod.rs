@@ -9,14 +9,14 @@
 //! occurs twice with the offset after the overlap: its second occurrence, in standard time. PostgreSQL and
 //! DuckDB do the same.
 //!
-//! **Years.** The database lists changes up to 2099. Later years follow the rules of one of its last 28
+//! **Years.** The changes up to 2099 are listed. Later years follow the rules of one of its last 28
 //! years, the one with the same length that begins on the same day of the week. Years before its first have
 //! local mean time.
 
 mod conversions;
+mod database;
 
-use chrono::{DateTime, Offset, TimeZone as _};
-use chrono_tz::{TZ_VARIANTS, Tz};
+use database::{LAST_YEAR, names};
 use entasis_vector::expr::calendar::is_finite;
 use entasis_vector::expr::moment_text::{Moment, TextZone, parse_moment, parse_offset};
 use entasis_vector::types::MICROS_PER_DAY;
@@ -24,25 +24,27 @@ use entasis_vector::value::{civil_from_days, days_from_civil, write_offset, writ
 use entasis_vector::{Error, Result};
 use std::fmt;
 
+pub use database::Zone;
+
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
-/// The last year of the database, and of the 28 whose rules later years follow.
-const LAST_YEAR: i64 = 2099;
 /// Before this year all zones had local mean time.
 const FIRST_YEAR: i64 = 1800;
 
 /// A time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeZone {
+    /// Coordinated universal time.
+    Utc,
     /// A zone of the IANA database.
-    Named(Tz),
+    Named(Zone),
     /// A fixed offset, in seconds east of Greenwich.
     Fixed(i32),
 }
 
 impl TimeZone {
     /// Coordinated universal time.
-    pub const UTC: TimeZone = TimeZone::Named(Tz::UTC);
+    pub const UTC: TimeZone = TimeZone::Utc;
 
     /// The zone of that name, in any case; or an offset, which counts to the west, as in PostgreSQL and
     /// POSIX: at `+02`, local time is two hours behind Greenwich.
@@ -51,21 +53,20 @@ impl TimeZone {
     /// Input, if there is no such zone.
     pub fn parse(name: &str) -> Result<TimeZone> {
         let name = name.trim();
-        if let Ok(zone) = name.parse::<Tz>() {
+        if name.eq_ignore_ascii_case("UTC") {
+            return Ok(TimeZone::Utc);
+        }
+        if let Some(zone) = Zone::find(name) {
             return Ok(TimeZone::Named(zone));
         }
         let offset = name.strip_prefix('<').and_then(|rest| Some(rest.split_once('>')?.1)).unwrap_or(name);
         if let Some(seconds) = parse_offset(offset.as_bytes()) {
             return Ok(TimeZone::Fixed(-seconds as i32));
         }
-        let zone = TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(name));
-        zone.map(|zone| TimeZone::Named(*zone)).ok_or_else(|| {
-            let error = Error::input(format!("there is no time zone '{name}'"));
-            let known = TZ_VARIANTS.iter().map(|zone| zone.name());
-            match entasis_vector::suggest::nearest(name, known) {
-                Some(near) => error.with_hint(format!("did you mean {near}?")),
-                None => error.with_hint("use a name of the IANA database, such as 'Europe/Berlin'"),
-            }
+        let error = Error::input(format!("there is no time zone '{name}'"));
+        Err(match entasis_vector::suggest::nearest(name, names().iter().copied()) {
+            Some(near) => error.with_hint(format!("did you mean {near}?")),
+            None => error.with_hint("use a name of the IANA database, such as 'Europe/Berlin'"),
         })
     }
 
@@ -93,34 +94,24 @@ impl TimeZone {
 
     /// True if it is UTC, by whatever name.
     pub fn is_utc(self) -> bool {
-        matches!(
-            self,
-            TimeZone::Fixed(0)
-                | TimeZone::Named(
-                    Tz::UTC
-                        | Tz::UCT
-                        | Tz::Zulu
-                        | Tz::Universal
-                        | Tz::GMT
-                        | Tz::Greenwich
-                        | Tz::Etc__UTC
-                        | Tz::Etc__UCT
-                        | Tz::Etc__GMT
-                        | Tz::Etc__Zulu
-                        | Tz::Etc__Universal
-                        | Tz::Etc__Greenwich
-                )
-        )
+        match self {
+            TimeZone::Utc | TimeZone::Fixed(0) => true,
+            TimeZone::Fixed(_) => false,
+            TimeZone::Named(zone) => {
+                let name = zone.name();
+                let name = name.strip_prefix("Etc/").unwrap_or(name);
+                ["UTC", "UCT", "Zulu", "Universal", "GMT", "Greenwich"].contains(&name)
+            }
+        }
     }
 
     /// Seconds by which local time is ahead of UTC at an instant.
     pub fn offset(self, instant: i64) -> i64 {
         match self {
             TimeZone::Fixed(seconds) => seconds.into(),
+            TimeZone::Utc => 0,
             TimeZone::Named(zone) => {
-                let seconds = like_known_year(instant.div_euclid(MICROS_PER_SECOND));
-                let Some(at) = DateTime::from_timestamp(seconds, 0) else { return 0 };
-                zone.offset_from_utc_datetime(&at.naive_utc()).fix().local_minus_utc().into()
+                zone.offset(like_known_year(instant.div_euclid(MICROS_PER_SECOND))).into()
             }
         }
     }
@@ -184,6 +175,7 @@ impl TimeZone {
 impl fmt::Display for TimeZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            TimeZone::Utc => f.write_str("UTC"),
             TimeZone::Named(zone) => f.write_str(zone.name()),
             // Its abbreviation, in the form in which it is parsed: counted to the west.
             TimeZone::Fixed(seconds) => {
@@ -243,6 +235,8 @@ mod tests {
             ("+02", "2024-01-01 00:00:00", "2023-12-31 22:00:00-02"),
             ("-05:30", "2024-01-01 00:00:00", "2024-01-01 05:30:00+05:30"),
             ("UTC", "infinity", "infinity"),
+            ("utc", "2024-01-01 00:00:00", "2024-01-01 00:00:00+00"),
+            ("etc/utc", "2024-01-01 00:00:00", "2024-01-01 00:00:00+00"),
         ] {
             assert_eq!(shown(zone, instant), expected, "{instant} in {zone}");
         }
@@ -268,12 +262,22 @@ mod tests {
 
     #[test]
     fn instants_come_back_outside_overlaps() {
-        for zone in TZ_VARIANTS.iter().map(|zone| TimeZone::Named(*zone)) {
+        for zone in Zone::all().map(TimeZone::Named) {
             for day in (-80_000..60_000).step_by(997) {
                 let instant = day * MICROS_PER_DAY + 43_200_000_000;
                 let local = zone.local(instant).unwrap();
                 assert_eq!(zone.local(zone.instant(local).unwrap()), Some(local), "{zone} on day {day}");
             }
+        }
+    }
+
+    #[test]
+    fn some_names_are_utc() {
+        for name in ["UTC", "utc", "Etc/UTC", "GMT", "Zulu", "Etc/Greenwich", "+00"] {
+            assert!(TimeZone::parse(name).unwrap().is_utc(), "{name}");
+        }
+        for name in ["Europe/London", "Africa/Abidjan", "+01"] {
+            assert!(!TimeZone::parse(name).unwrap().is_utc(), "{name}");
         }
     }
 
