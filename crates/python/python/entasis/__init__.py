@@ -11,9 +11,8 @@ pandas, polars or Arrow data.
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
-from typing import Any
 
 from ._dbapi import (
     BINARY,
@@ -47,9 +46,17 @@ from ._entasis import (
     Warning,
     __version__,
 )
-from ._query import Query
-from ._rows import dict_row, namedtuple_row
-from ._values import Map
+
+# What most programs do not use, and `typing`, is imported when it is: a program waits for its imports.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._query import Query
+    from ._rows import dict_row, namedtuple_row
+    from ._values import Map
+
+_LATER = {"Query": "_query", "dict_row": "_rows", "namedtuple_row": "_rows", "Map": "_values"}
 
 #: The version of DB-API.
 apilevel = "2.0"
@@ -59,7 +66,7 @@ threadsafety = 2
 paramstyle = "qmark"
 
 _default: Connection | None = None
-_default_lock = threading.Lock()
+_default_lock = _thread.allocate_lock()
 
 
 def default_connection() -> Connection:
@@ -74,7 +81,7 @@ def default_connection() -> Connection:
 def _forked() -> None:
     """A process that was forked has a database of its own, which is empty."""
     global _default, _default_lock
-    _default, _default_lock = None, threading.Lock()
+    _default, _default_lock = None, _thread.allocate_lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -84,6 +91,21 @@ if hasattr(os, "register_at_fork"):
 def sql(query: str, parameters: Any = None) -> Relation:
     """Runs a query on the process's own in-memory database and returns its whole result."""
     return default_connection().sql(query, parameters)
+
+
+def __getattr__(name: str) -> Any:
+    """Names that are imported when they are first used."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'entasis' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"entasis.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
 
 
 def load_ipython_extension(ipython: Any) -> None:

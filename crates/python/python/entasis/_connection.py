@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import _thread
 import os
-import re
-import threading
-from typing import Any, Awaitable, Callable, ContextManager, Iterable, Mapping, Sequence, TypeVar
 
-from . import _entasis, _transactions
-from ._awaiting import Turns
-from ._entasis import Cursor, InterfaceError, Relation
-from ._query import Query
+from . import _entasis
+from ._entasis import InterfaceError
 
-_Result = TypeVar("_Result")
-_Parameters = Sequence[Any] | Mapping[str, Any]
-_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+# What most programs do not use, and `typing`, is imported when it is: a program waits for its imports.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Awaitable, Callable, ContextManager, Iterable, Mapping, Sequence, TypeVar
+
+    from ._awaiting import Turns
+    from ._entasis import Cursor, Relation
+    from ._query import Query
+
+    _Result = TypeVar("_Result")
+    _Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 class Connection(_entasis.Connection):
@@ -37,6 +41,8 @@ class Connection(_entasis.Connection):
 
         Within a transaction the block is a savepoint: an exception undoes what the block did.
         """
+        from . import _transactions
+
         return _transactions.transaction(self)
 
     def retry(self, work: Callable[[Connection], _Result], *, attempts: int = 10) -> _Result:
@@ -46,12 +52,16 @@ class Connection(_entasis.Connection):
         again after a short wait, up to `attempts` times in all. So `work` should do nothing that may not
         happen twice.
         """
+        from . import _transactions
+
         return _transactions.retry(self, work, attempts)
 
     # ---- queries that are composed -----------------------------------------------------------------------
 
     def table(self, name: str) -> Query:
         """The rows of a table or view, as a query that can be composed further and has not run."""
+        from ._query import Query
+
         return Query.of_table(self, name)
 
     def query(self, query: Any, parameters: Sequence[Any] = ()) -> Query:
@@ -60,6 +70,8 @@ class Connection(_entasis.Connection):
         >>> con.query("SELECT * FROM t").filter("a > ?", [3]).order("a").limit(10).fetchall()
         >>> con.query(frame).aggregate("sum(x)", group_by="g").df()
         """
+        from ._query import Query
+
         return Query.of(self, query, parameters)
 
     # ---- asyncio -----------------------------------------------------------------------------------------
@@ -84,6 +96,8 @@ class Connection(_entasis.Connection):
 
     @property
     def _turns(self) -> Turns:
+        from ._awaiting import Turns
+
         with _making:
             turns = self.__dict__.get("_turns_")
             if turns is None:
@@ -92,7 +106,7 @@ class Connection(_entasis.Connection):
 
 
 #: Held while the thread of a connection is made.
-_making = threading.Lock()
+_making = _thread.allocate_lock()
 
 
 def connect(
@@ -138,7 +152,7 @@ def connect(
 
 
 def _setting(name: str) -> str:
-    if not isinstance(name, str) or not _WORD.fullmatch(name):
+    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
         raise InterfaceError(f"{name!r} is not the name of a setting")
     return name
 
