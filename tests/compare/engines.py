@@ -34,6 +34,9 @@ def _plain_rows(rows: list[Any]) -> list[Row]:
 def _plain_column(column: Any) -> list[Any]:
     if str(column.type) == "month_day_nano_interval":
         return [None if value is None else _interval(value) for value in column.to_pylist()]
+    # A map is a list of pairs in Arrow.
+    if str(column.type).startswith("map<"):
+        return [None if value is None else plain(dict(value)) for value in column.to_pylist()]
     return [plain(value) for value in column.to_pylist()]
 
 

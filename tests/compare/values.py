@@ -38,7 +38,8 @@ def plain(value: Any) -> Any:
         return value.astimezone(datetime.timezone.utc)
     if isinstance(value, (decimal.Decimal, float)) and math.isnan(value):
         return math.nan
-    if isinstance(value, list):
+    # An array of a fixed length is a tuple in DuckDB.
+    if isinstance(value, (list, tuple)) and not isinstance(value, Interval):
         return [plain(element) for element in value]
     if isinstance(value, dict):
         return {name: plain(field) for name, field in value.items()}
