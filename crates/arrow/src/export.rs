@@ -81,55 +81,11 @@ pub fn vector_to_array(
             let array = rows_of.primitive_array::<TimestampMicrosecondType>();
             Arc::new(array.with_timezone(crate::types::UTC))
         }
-        DataType::Decimal { precision, scale } => {
-            let values: Vec<i128> = match vector.physical() {
-                PhysicalType::I64 => rows_of.map(|v: i64| i128::from(v)),
-                PhysicalType::I128 => rows_of.map(|v: i128| v),
-                other => return Err(Error::internal(format!("a decimal held as {other:?}"))),
-            };
-            let array = PrimitiveArray::<Decimal128Type>::new(values.into(), rows_of.nulls());
-            Arc::new(array.with_precision_and_scale(precision, scale as i8).map_err(arrow_error)?)
-        }
-        DataType::Varchar | DataType::Json => {
-            let mut builder = StringBuilder::with_capacity(rows, rows_of.string_bytes()?);
-            rows_of.strings(|view| match view {
-                Some(view) => builder.append_value(view.as_str()),
-                None => builder.append_null(),
-            });
-            Arc::new(builder.finish())
-        }
-        DataType::Blob => {
-            let mut builder = BinaryBuilder::with_capacity(rows, rows_of.string_bytes()?);
-            rows_of.strings(|view| match view {
-                Some(view) => builder.append_value(view.as_bytes()),
-                None => builder.append_null(),
-            });
-            Arc::new(builder.finish())
-        }
-        DataType::TimeTz => {
-            let values = rows_of.map(|v: i64| Value::Integer(v.into()).display(ty).to_string());
-            let nulls = rows_of.nulls();
-            let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            let texts = values.into_iter().enumerate().map(|(row, text)| (!is_null(row)).then_some(text));
-            Arc::new(texts.collect::<StringArray>())
-        }
-        DataType::Interval => {
-            let values = rows_of.map(|v: Interval| v);
-            let nulls = rows_of.nulls();
-            let mut out = Vec::with_capacity(rows);
-            for (i, v) in values.into_iter().enumerate() {
-                out.push(match v.micros.checked_mul(1000) {
-                    Some(nanos) => IntervalMonthDayNano::new(v.months, v.days, nanos),
-                    None if nulls.as_ref().is_some_and(|n| n.is_null(i)) => IntervalMonthDayNano::default(),
-                    None => {
-                        return Err(Error::input(
-                            "the interval's time part is too long for Arrow (292 years)",
-                        ));
-                    }
-                });
-            }
-            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(out.into(), nulls))
-        }
+        DataType::TimeTz => rows_of.displayed(ty),
+        DataType::Decimal { precision, scale } => rows_of.decimals(precision, scale)?,
+        DataType::Varchar | DataType::Json => rows_of.texts()?,
+        DataType::Blob => rows_of.blobs()?,
+        DataType::Interval => rows_of.intervals()?,
         DataType::Uuid => {
             let values = rows_of.map(|v: i128| uuid_from_ordered(v).to_be_bytes());
             let bytes = Buffer::from_vec(values.into_flattened());
@@ -214,6 +170,59 @@ impl Rows<'_> {
         A::Native: Native,
     {
         Arc::new(self.primitive_array::<A>())
+    }
+
+    fn decimals(&self, precision: u8, scale: u8) -> Result<ArrayRef> {
+        let values: Vec<i128> = match self.vector.physical() {
+            PhysicalType::I64 => self.map(|v: i64| i128::from(v)),
+            PhysicalType::I128 => self.map(|v: i128| v),
+            other => return Err(Error::internal(format!("a decimal held as {other:?}"))),
+        };
+        let array = PrimitiveArray::<Decimal128Type>::new(values.into(), self.nulls());
+        Ok(Arc::new(array.with_precision_and_scale(precision, scale as i8).map_err(arrow_error)?))
+    }
+
+    fn texts(&self) -> Result<ArrayRef> {
+        let mut builder = StringBuilder::with_capacity(self.rows, self.string_bytes()?);
+        self.strings(|view| match view {
+            Some(view) => builder.append_value(view.as_str()),
+            None => builder.append_null(),
+        });
+        Ok(Arc::new(builder.finish()))
+    }
+
+    fn blobs(&self) -> Result<ArrayRef> {
+        let mut builder = BinaryBuilder::with_capacity(self.rows, self.string_bytes()?);
+        self.strings(|view| match view {
+            Some(view) => builder.append_value(view.as_bytes()),
+            None => builder.append_null(),
+        });
+        Ok(Arc::new(builder.finish()))
+    }
+
+    /// Values held in 64 bits that Arrow has no type for, as texts.
+    fn displayed(&self, ty: DataType) -> ArrayRef {
+        let values = self.map(|v: i64| Value::Integer(v.into()).display(ty).to_string());
+        let nulls = self.nulls();
+        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let texts = values.into_iter().enumerate().map(|(row, text)| (!is_null(row)).then_some(text));
+        Arc::new(texts.collect::<StringArray>())
+    }
+
+    fn intervals(&self) -> Result<ArrayRef> {
+        let values = self.map(|v: Interval| v);
+        let nulls = self.nulls();
+        let mut out = Vec::with_capacity(self.rows);
+        for (i, v) in values.into_iter().enumerate() {
+            out.push(match v.micros.checked_mul(1000) {
+                Some(nanos) => IntervalMonthDayNano::new(v.months, v.days, nanos),
+                None if nulls.as_ref().is_some_and(|n| n.is_null(i)) => IntervalMonthDayNano::default(),
+                None => {
+                    return Err(Error::input("the interval's time part is too long for Arrow (292 years)"));
+                }
+            });
+        }
+        Ok(Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(out.into(), nulls)))
     }
 
     /// The codes of an ENUM, with its labels.

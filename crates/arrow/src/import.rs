@@ -24,7 +24,7 @@ use arrow_array::{Array, ArrayRef, GenericByteViewArray, downcast_dictionary_arr
 use arrow_buffer::ArrowNativeType;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_data::ByteView;
-use arrow_schema::{DataType as ArrowType, TimeUnit};
+use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use entasis_vector::expr::json_text::check_json;
 use entasis_vector::simd::widest;
 use entasis_vector::string::INLINE_BYTES;
@@ -158,7 +158,15 @@ fn copy_codes<K: ArrowDictionaryKeyType>(
     copy_validity(keys, offset, rows, out);
 }
 
-/// False if the array's type needs conversion first.
+/// Rows of an array.
+#[derive(Clone, Copy)]
+struct Slice<'a> {
+    array: &'a dyn Array,
+    offset: usize,
+    rows: usize,
+}
+
+/// Reads the rows of an array without a conversion; false if the array's type needs one first.
 fn import_directly(
     array: &dyn Array,
     offset: usize,
@@ -166,204 +174,235 @@ fn import_directly(
     ty: DataType,
     out: &mut Vector,
 ) -> Result<bool> {
-    let capacity = rows.max(CHUNK_ROWS);
-    match (ty, array.data_type()) {
-        (DataType::Null, _) => *out = Vector::constant(PhysicalType::Bool, &Value::Null)?,
-        (DataType::Boolean, ArrowType::Boolean) => {
-            let bits = array.as_boolean().values().slice(offset, rows);
-            let values = out.begin_flat::<u8>(capacity);
-            for (value, bit) in values.iter_mut().zip(&bits) {
-                *value = u8::from(bit);
-            }
+    let slice = Slice { array, offset, rows };
+    let is_done = match ty {
+        DataType::Null => {
+            *out = Vector::constant(PhysicalType::Bool, &Value::Null)?;
+            return Ok(true);
         }
-        (DataType::Int8, ArrowType::Int8) => copy::<Int8Type>(array, offset, rows, out),
-        (DataType::Int16, ArrowType::Int16) => copy::<Int16Type>(array, offset, rows, out),
-        (DataType::Int32, ArrowType::Int32) => copy::<Int32Type>(array, offset, rows, out),
-        (DataType::Int64, ArrowType::Int64) => copy::<Int64Type>(array, offset, rows, out),
-        (DataType::UInt8, ArrowType::UInt8) => copy::<UInt8Type>(array, offset, rows, out),
-        (DataType::UInt16, ArrowType::UInt16) => copy::<UInt16Type>(array, offset, rows, out),
-        (DataType::UInt32, ArrowType::UInt32) => copy::<UInt32Type>(array, offset, rows, out),
-        (DataType::UInt64, ArrowType::UInt64) => copy::<UInt64Type>(array, offset, rows, out),
-        (DataType::Float32, ArrowType::Float32) => copy::<Float32Type>(array, offset, rows, out),
-        (DataType::Float64, ArrowType::Float64) => copy::<Float64Type>(array, offset, rows, out),
-        (DataType::Date, ArrowType::Date32) => copy::<Date32Type>(array, offset, rows, out),
-        (DataType::Time, ArrowType::Time64(TimeUnit::Microsecond)) => {
-            copy::<Time64MicrosecondType>(array, offset, rows, out);
-        }
-        (DataType::Timestamp, ArrowType::Timestamp(TimeUnit::Microsecond, None))
-        | (DataType::TimestampTz, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => {
-            copy::<TimestampMicrosecondType>(array, offset, rows, out);
-        }
-        (DataType::TimestampNs, ArrowType::Timestamp(TimeUnit::Nanosecond, None)) => {
-            copy::<TimestampNanosecondType>(array, offset, rows, out);
-        }
-        (DataType::Decimal { precision, scale }, ArrowType::Decimal128(_, from)) if *from == scale as i8 => {
-            copy_decimals::<Decimal128Type>(array, offset, rows, precision, scale, out)?;
-        }
-        (DataType::Decimal { precision, scale }, ArrowType::Decimal64(_, from)) if *from == scale as i8 => {
-            copy_decimals::<Decimal64Type>(array, offset, rows, precision, scale, out)?;
-        }
-        (DataType::Interval, ArrowType::Interval(arrow_schema::IntervalUnit::MonthDayNano)) => {
-            let source = &array.as_primitive::<IntervalMonthDayNanoType>().values()[offset..offset + rows];
-            for (value, v) in out.begin_flat::<Interval>(capacity).iter_mut().zip(source) {
-                *value = Interval { months: v.months, days: v.days, micros: v.nanoseconds / 1000 };
-            }
-        }
-        (DataType::Uuid, ArrowType::FixedSizeBinary(16)) => {
-            let array = array.as_fixed_size_binary();
-            let values = &mut out.begin_flat::<i128>(capacity)[..rows];
-            for (i, value) in values.iter_mut().enumerate() {
-                let bytes = array.value(offset + i).try_into().expect("sixteen bytes");
-                *value = uuid_to_ordered(i128::from_be_bytes(bytes));
-            }
-        }
-        (DataType::Json, _) => {
-            if !import_directly(array, offset, rows, DataType::Varchar, out)? {
-                return Ok(false);
-            }
-            let views = out.values::<StringView>();
-            let mut valid = (0..rows).filter(|&row| array.is_valid(offset + row));
-            valid.try_for_each(|row| check_json(views[row].as_str()))?;
-        }
-        (DataType::Varchar, ArrowType::Utf8) => {
-            let array = array.as_string::<i32>();
-            copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
-        }
-        (DataType::Varchar, ArrowType::LargeUtf8) => {
-            let array = array.as_string::<i64>();
-            copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
-        }
-        (DataType::Varchar, ArrowType::Utf8View) => {
-            share_strings(array.as_string_view(), offset, rows, out);
-        }
-        (DataType::Blob, ArrowType::Binary) => {
-            let array = array.as_binary::<i32>();
-            copy_strings(array, offset, rows, out, |i| array.value(i));
-        }
-        (DataType::Blob, ArrowType::LargeBinary) => {
-            let array = array.as_binary::<i64>();
-            copy_strings(array, offset, rows, out, |i| array.value(i));
-        }
-        (DataType::Blob, ArrowType::BinaryView) => {
-            share_strings(array.as_binary_view(), offset, rows, out);
-        }
-        (DataType::Blob, ArrowType::FixedSizeBinary(_)) => {
-            let array = array.as_fixed_size_binary();
-            copy_strings(array, offset, rows, out, |i| array.value(i));
-        }
-        (ty, _) if ty.is_nested() => {
-            let Some(values) = nested::Values::of(array, offset..offset + rows, ty)? else {
-                return Ok(false);
-            };
-            let StringsMut { views, heap } = out.begin_strings(capacity);
-            let mut bytes = Vec::new();
-            for (i, view) in views[..rows].iter_mut().enumerate() {
-                bytes.clear();
-                if array.is_valid(offset + i) {
-                    values.write(offset + i, &mut bytes)?;
-                }
-                *view = heap.push(&bytes);
-            }
-        }
-        _ => return Ok(false),
-    }
-    if ty != DataType::Null {
+        DataType::Varchar | DataType::Blob => slice.import_strings(ty, out),
+        DataType::Json => slice.import_json(out)?,
+        DataType::Decimal { precision, scale } => slice.import_decimals(precision, scale, out)?,
+        ty if ty.is_nested() => slice.import_nested(ty, out)?,
+        ty => slice.import_fixed(ty, out),
+    };
+    if is_done {
         copy_validity(array, offset, rows, out);
     }
-    Ok(true)
+    Ok(is_done)
 }
 
-fn copy<A: ArrowPrimitiveType>(array: &dyn Array, offset: usize, rows: usize, out: &mut Vector)
-where
-    A::Native: Native,
-{
-    let source = &array.as_primitive::<A>().values()[offset..offset + rows];
-    out.begin_flat::<A::Native>(rows.max(CHUNK_ROWS))[..rows].copy_from_slice(source);
-}
+impl<'a> Slice<'a> {
+    /// Number of values for which there is room in a vector of these rows.
+    fn capacity(self) -> usize {
+        self.rows.max(CHUNK_ROWS)
+    }
 
-/// Decimals, narrowed to 64 bits if the type is narrow. Arrow does not guarantee that values have at most the
-/// digits of their type; kernels rely on it, so it is checked here.
-fn copy_decimals<A: ArrowPrimitiveType>(
-    array: &dyn Array,
-    offset: usize,
-    rows: usize,
-    precision: u8,
-    scale: u8,
-    out: &mut Vector,
-) -> Result<()>
-where
-    A::Native: Native + Ord + Into<i128>,
-{
-    let array = array.as_primitive::<A>();
-    let source = &array.values()[offset..offset + rows];
-    let bound = pow10(precision);
-    let fits = |v: A::Native| (1 - bound..bound).contains(&v.into());
-    let zero = A::Native::default();
-    let range = || source.iter().fold((zero, zero), |(min, max), &v| (v.min(min), v.max(max)));
-    let (min, max) = widest(range);
-    if !fits(min) || !fits(max) {
-        let wrong = (0..rows).find(|&i| array.is_valid(offset + i) && !fits(source[i]));
-        if let Some(i) = wrong {
-            let ty = DataType::Decimal { precision, scale };
-            let value = Value::Integer(source[i].into());
-            return Err(Error::input(format!("{} has more digits than {ty}", value.display(ty))));
+    /// Values of a fixed width; false if the array's are others.
+    fn import_fixed(self, ty: DataType, out: &mut Vector) -> bool {
+        match (ty, self.array.data_type()) {
+            (DataType::Boolean, ArrowType::Boolean) => {
+                let bits = self.array.as_boolean().values().slice(self.offset, self.rows);
+                let values = out.begin_flat::<u8>(self.capacity());
+                for (value, bit) in values.iter_mut().zip(&bits) {
+                    *value = u8::from(bit);
+                }
+            }
+            (DataType::Int8, ArrowType::Int8) => self.copy::<Int8Type>(out),
+            (DataType::Int16, ArrowType::Int16) => self.copy::<Int16Type>(out),
+            (DataType::Int32, ArrowType::Int32) => self.copy::<Int32Type>(out),
+            (DataType::Int64, ArrowType::Int64) => self.copy::<Int64Type>(out),
+            (DataType::UInt8, ArrowType::UInt8) => self.copy::<UInt8Type>(out),
+            (DataType::UInt16, ArrowType::UInt16) => self.copy::<UInt16Type>(out),
+            (DataType::UInt32, ArrowType::UInt32) => self.copy::<UInt32Type>(out),
+            (DataType::UInt64, ArrowType::UInt64) => self.copy::<UInt64Type>(out),
+            (DataType::Float32, ArrowType::Float32) => self.copy::<Float32Type>(out),
+            (DataType::Float64, ArrowType::Float64) => self.copy::<Float64Type>(out),
+            (DataType::Date, ArrowType::Date32) => self.copy::<Date32Type>(out),
+            (DataType::Time, ArrowType::Time64(TimeUnit::Microsecond)) => {
+                self.copy::<Time64MicrosecondType>(out);
+            }
+            (DataType::Timestamp, ArrowType::Timestamp(TimeUnit::Microsecond, None))
+            | (DataType::TimestampTz, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => {
+                self.copy::<TimestampMicrosecondType>(out);
+            }
+            (DataType::TimestampNs, ArrowType::Timestamp(TimeUnit::Nanosecond, None)) => {
+                self.copy::<TimestampNanosecondType>(out);
+            }
+            (DataType::Interval, ArrowType::Interval(IntervalUnit::MonthDayNano)) => {
+                let source = self.values::<IntervalMonthDayNanoType>();
+                for (value, v) in out.begin_flat::<Interval>(self.capacity()).iter_mut().zip(source) {
+                    *value = Interval { months: v.months, days: v.days, micros: v.nanoseconds / 1000 };
+                }
+            }
+            (DataType::Uuid, ArrowType::FixedSizeBinary(16)) => {
+                let array = self.array.as_fixed_size_binary();
+                let values = &mut out.begin_flat::<i128>(self.capacity())[..self.rows];
+                for (i, value) in values.iter_mut().enumerate() {
+                    let bytes = array.value(self.offset + i).try_into().expect("sixteen bytes");
+                    *value = uuid_to_ordered(i128::from_be_bytes(bytes));
+                }
+            }
+            _ => return false,
         }
+        true
     }
-    let capacity = rows.max(CHUNK_ROWS);
-    if out.physical() == PhysicalType::I64 {
-        out.begin_flat::<i64>(capacity)
-            .iter_mut()
-            .zip(source)
-            .for_each(|(value, &v)| *value = v.into() as i64);
-    } else {
-        out.begin_flat::<i128>(capacity).iter_mut().zip(source).for_each(|(value, &v)| *value = v.into());
-    }
-    Ok(())
-}
 
-/// Strings that are views: short ones are copied, the buffers of long ones are shared.
-fn share_strings<T: ByteViewType>(
-    array: &GenericByteViewArray<T>,
-    offset: usize,
-    rows: usize,
-    out: &mut Vector,
-) {
-    let buffers = array.data_buffers();
-    if buffers.len() > SHARED_BUFFERS {
-        return copy_strings(array, offset, rows, out, |i| array.value(i).as_ref());
+    /// The values of these rows.
+    fn values<A: ArrowPrimitiveType>(self) -> &'a [A::Native] {
+        &self.array.as_primitive::<A>().values()[self.offset..self.offset + self.rows]
     }
-    let StringsMut { views, heap } = out.begin_strings(rows.max(CHUNK_ROWS));
-    let numbers: Vec<usize> = buffers.iter().map(|buffer| heap.adopt(buffer.clone())).collect();
-    for (i, (view, &theirs)) in views.iter_mut().zip(&array.views()[offset..offset + rows]).enumerate() {
-        *view = match ByteView::from(theirs) {
-            _ if array.is_null(offset + i) => StringView::default(),
-            ByteView { length, .. } if length as usize <= INLINE_BYTES => {
-                StringView::inline(&theirs.to_le_bytes()[4..][..length as usize])
+
+    fn copy<A: ArrowPrimitiveType>(self, out: &mut Vector)
+    where
+        A::Native: Native,
+    {
+        out.begin_flat::<A::Native>(self.capacity())[..self.rows].copy_from_slice(self.values::<A>());
+    }
+
+    /// Decimals of this scale; false if the array's are others.
+    fn import_decimals(self, precision: u8, scale: u8, out: &mut Vector) -> Result<bool> {
+        match self.array.data_type() {
+            ArrowType::Decimal128(_, from) if *from == scale as i8 => {
+                self.copy_decimals::<Decimal128Type>(precision, scale, out)?;
             }
-            long => {
-                let start = long.offset as usize;
-                heap.view(numbers[long.buffer_index as usize], start..start + long.length as usize)
+            ArrowType::Decimal64(_, from) if *from == scale as i8 => {
+                self.copy_decimals::<Decimal64Type>(precision, scale, out)?;
             }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Decimals, narrowed to 64 bits if the type is narrow. Arrow does not guarantee that values have at most
+    /// the digits of their type; kernels rely on it, so it is checked here.
+    fn copy_decimals<A: ArrowPrimitiveType>(self, precision: u8, scale: u8, out: &mut Vector) -> Result<()>
+    where
+        A::Native: Native + Ord + Into<i128>,
+    {
+        let source = self.values::<A>();
+        let bound = pow10(precision);
+        let fits = |v: A::Native| (1 - bound..bound).contains(&v.into());
+        let zero = A::Native::default();
+        let range = || source.iter().fold((zero, zero), |(min, max), &v| (v.min(min), v.max(max)));
+        let (min, max) = widest(range);
+        if !fits(min) || !fits(max) {
+            let wrong = (0..self.rows).find(|&i| self.array.is_valid(self.offset + i) && !fits(source[i]));
+            if let Some(i) = wrong {
+                let ty = DataType::Decimal { precision, scale };
+                let value = Value::Integer(source[i].into());
+                return Err(Error::input(format!("{} has more digits than {ty}", value.display(ty))));
+            }
+        }
+        let capacity = self.capacity();
+        if out.physical() == PhysicalType::I64 {
+            out.begin_flat::<i64>(capacity)
+                .iter_mut()
+                .zip(source)
+                .for_each(|(value, &v)| *value = v.into() as i64);
+        } else {
+            out.begin_flat::<i128>(capacity).iter_mut().zip(source).for_each(|(value, &v)| *value = v.into());
+        }
+        Ok(())
+    }
+
+    /// Texts or bytes; false if the array has others.
+    fn import_strings(self, ty: DataType, out: &mut Vector) -> bool {
+        match (ty, self.array.data_type()) {
+            (DataType::Varchar, ArrowType::Utf8) => {
+                let array = self.array.as_string::<i32>();
+                self.copy_strings(out, |i| array.value(i).as_bytes());
+            }
+            (DataType::Varchar, ArrowType::LargeUtf8) => {
+                let array = self.array.as_string::<i64>();
+                self.copy_strings(out, |i| array.value(i).as_bytes());
+            }
+            (DataType::Varchar, ArrowType::Utf8View) => self.share_strings(self.array.as_string_view(), out),
+            (DataType::Blob, ArrowType::Binary) => {
+                let array = self.array.as_binary::<i32>();
+                self.copy_strings(out, |i| array.value(i));
+            }
+            (DataType::Blob, ArrowType::LargeBinary) => {
+                let array = self.array.as_binary::<i64>();
+                self.copy_strings(out, |i| array.value(i));
+            }
+            (DataType::Blob, ArrowType::BinaryView) => self.share_strings(self.array.as_binary_view(), out),
+            (DataType::Blob, ArrowType::FixedSizeBinary(_)) => {
+                let array = self.array.as_fixed_size_binary();
+                self.copy_strings(out, |i| array.value(i));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Texts that are JSON; false if the array has no texts.
+    fn import_json(self, out: &mut Vector) -> Result<bool> {
+        if !self.import_strings(DataType::Varchar, out) {
+            return Ok(false);
+        }
+        let views = out.values::<StringView>();
+        let mut valid = (0..self.rows).filter(|&row| self.array.is_valid(self.offset + row));
+        valid.try_for_each(|row| check_json(views[row].as_str()))?;
+        Ok(true)
+    }
+
+    /// Lists, structs and maps; false if the array has others.
+    fn import_nested(self, ty: DataType, out: &mut Vector) -> Result<bool> {
+        let Slice { array, offset, rows } = self;
+        let Some(values) = nested::Values::of(array, offset..offset + rows, ty)? else {
+            return Ok(false);
         };
-    }
-}
-
-fn copy_strings<'a>(
-    array: &dyn Array,
-    offset: usize,
-    rows: usize,
-    out: &mut Vector,
-    bytes: impl Fn(usize) -> &'a [u8],
-) {
-    let StringsMut { views, heap } = out.begin_strings(rows.max(CHUNK_ROWS));
-    if array.null_count() == 0 {
+        let StringsMut { views, heap } = out.begin_strings(self.capacity());
+        let mut bytes = Vec::new();
         for (i, view) in views[..rows].iter_mut().enumerate() {
-            *view = heap.push(bytes(offset + i));
+            bytes.clear();
+            if array.is_valid(offset + i) {
+                values.write(offset + i, &mut bytes)?;
+            }
+            *view = heap.push(&bytes);
         }
-    } else {
-        for (i, view) in views[..rows].iter_mut().enumerate() {
-            *view =
-                if array.is_valid(offset + i) { heap.push(bytes(offset + i)) } else { Default::default() };
+        Ok(true)
+    }
+
+    /// Strings that are views: short ones are copied, the buffers of long ones are shared.
+    fn share_strings<T: ByteViewType>(self, array: &GenericByteViewArray<T>, out: &mut Vector) {
+        let Slice { offset, rows, .. } = self;
+        let buffers = array.data_buffers();
+        if buffers.len() > SHARED_BUFFERS {
+            return self.copy_strings(out, |i| array.value(i).as_ref());
+        }
+        let StringsMut { views, heap } = out.begin_strings(self.capacity());
+        let numbers: Vec<usize> = buffers.iter().map(|buffer| heap.adopt(buffer.clone())).collect();
+        for (i, (view, &theirs)) in views.iter_mut().zip(&array.views()[offset..offset + rows]).enumerate() {
+            *view = match ByteView::from(theirs) {
+                _ if array.is_null(offset + i) => StringView::default(),
+                ByteView { length, .. } if length as usize <= INLINE_BYTES => {
+                    StringView::inline(&theirs.to_le_bytes()[4..][..length as usize])
+                }
+                long => {
+                    let start = long.offset as usize;
+                    heap.view(numbers[long.buffer_index as usize], start..start + long.length as usize)
+                }
+            };
+        }
+    }
+
+    fn copy_strings<'b>(self, out: &mut Vector, bytes: impl Fn(usize) -> &'b [u8]) {
+        let Slice { array, offset, rows } = self;
+        let StringsMut { views, heap } = out.begin_strings(self.capacity());
+        if array.null_count() == 0 {
+            for (i, view) in views[..rows].iter_mut().enumerate() {
+                *view = heap.push(bytes(offset + i));
+            }
+        } else {
+            for (i, view) in views[..rows].iter_mut().enumerate() {
+                *view = if array.is_valid(offset + i) {
+                    heap.push(bytes(offset + i))
+                } else {
+                    Default::default()
+                };
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
+use crate::native::wrong;
 use crate::operator::condition;
 use crate::scope::{AggregateKey, Clause};
 use entasis_engine::plan::{AggregateCall, AggregateFunction, SortKey};
@@ -16,7 +17,7 @@ use entasis_functions::types::Given;
 use entasis_syntax::clauses;
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{ColumnId, DataType, Error, Result};
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
     NullTreatment, OrderByExpr,
@@ -248,24 +249,13 @@ impl<'a, 'q> Binder<'a, 'q> {
     /// A call of an aggregate that has no `OVER`.
     pub(crate) fn aggregate_call(&mut self, name: &str, function: &'q ast::Function) -> Result<Bound> {
         let written = self.written(name, function)?;
-        let own = self.scopes.len().saturating_sub(1);
         if self.scopes.is_empty() {
             return Err(Error::input(format!("the aggregate {name} is not allowed here")));
         }
-        // Names of results are not names of columns: no alias is visible within.
-        let visible = std::mem::take(&mut self.scope().visible_aliases);
-        let before = std::mem::take(&mut self.read);
+        let own = self.scopes.len() - 1;
         let captures = self.captures;
         let pending = self.scope().pending.len();
-        let clause = self.clause();
-        let bound = self.within(Clause::Aggregate, |binder| binder.asked(&written));
-        // Scopes within it are none of which it could be.
-        let within = if own >= 127 { u128::MAX } else { (2u128 << own) - 1 };
-        let read = self.read & within;
-        let mut read = (read != 0).then(|| 127 - read.leading_zeros() as usize);
-        self.read |= before;
-        self.scope().visible_aliases = visible;
-        let (args, asked) = bound?;
+        let (args, asked, mut read) = self.asked_over_rows(&written)?;
         if written.rows.is_some() && written.distinct {
             let error = Error::input(format!("{name} takes DISTINCT with an argument, and not with *"));
             return Err(located(error.with_sqlstate(sqlstate::SYNTAX), &function.name));
@@ -291,55 +281,93 @@ impl<'a, 'q> Binder<'a, 'q> {
         if owner < own {
             self.captures = captures + 1;
         }
-        let its_clause = if owner == own { clause } else { self.scopes[owner].clause };
-        if !its_clause.has_groups() {
-            let error = match its_clause {
-                Clause::Aggregate => nested(name),
-                its_clause => {
-                    let of = if owner == own { "" } else { " of its own query" };
-                    Error::input(format!("the aggregate {name} is not allowed in {}{of}", its_clause.name()))
-                }
-            };
-            let error = match owner == own {
-                true => error.with_hint("compute it in a subquery, or write the condition in HAVING"),
-                false => error.with_hint("it belongs to the outer query, from which all its columns come"),
-            };
-            return Err(located(error, &function.name));
-        }
+        self.allow_aggregate(name, owner).map_err(|error| located(error, &function.name))?;
         // What it reads must not be an aggregate of the same groups.
-        let made = &self.scopes[owner].aggregates;
-        let parts = args.iter().map(|arg| &arg.expr).chain(&asked.filter);
-        let mut columns = Vec::new();
-        parts
-            .chain(asked.order_by.iter().map(|key| &key.expr))
-            .for_each(|part| part.collect_columns(&mut columns));
-        if made.iter().any(|(column, _)| columns.contains(column)) {
+        if self.reads_aggregates(owner, &args, &asked) {
             return Err(located(nested(name), &function.name));
         }
+        let ignore_nulls = asked.ignore_nulls;
         let call = match rows {
-            Some(None) => aggregate("count", Vec::new(), asked.clone())?,
-            Some(Some(column)) => {
-                let arg = Bound::known(self.columns.expr(column));
-                aggregate("count", vec![arg], asked.clone())?
-            }
-            None => self.aggregate(name, args, asked.clone())?,
+            Some(None) => aggregate("count", Vec::new(), asked)?,
+            Some(Some(column)) => aggregate("count", vec![Bound::known(self.columns.expr(column))], asked)?,
+            None => self.aggregate(name, args, asked)?,
         };
+        let column = self.aggregate_column(owner, name, call, ignore_nulls, || function.to_string());
+        Ok(Bound::known(self.columns.expr(column)))
+    }
+
+    /// Binds the arguments of an aggregate. Returns, too, which of the scopes around is the innermost whose
+    /// columns they read.
+    fn asked_over_rows(&mut self, written: &Written<'q>) -> Result<(Vec<Bound>, Asked, Option<usize>)> {
+        let own = self.scopes.len() - 1;
+        // Names of results are not names of columns: no alias is visible within.
+        let visible = std::mem::take(&mut self.scope().visible_aliases);
+        let before = std::mem::take(&mut self.read);
+        let bound = self.within(Clause::Aggregate, |binder| binder.asked(written));
+        // Scopes within it are none of which it could be.
+        let within = if own >= 127 { u128::MAX } else { (2u128 << own) - 1 };
+        let read = self.read & within;
+        self.read |= before;
+        self.scope().visible_aliases = visible;
+        let (args, asked) = bound?;
+        Ok((args, asked, (read != 0).then(|| 127 - read.leading_zeros() as usize)))
+    }
+
+    /// Refuses an aggregate of the query at this depth if the clause that is being bound there has no groups.
+    fn allow_aggregate(&mut self, name: &str, owner: usize) -> Result<()> {
+        let is_own = owner + 1 == self.scopes.len();
+        let clause = if is_own { self.clause() } else { self.scopes[owner].clause };
+        if clause.has_groups() {
+            return Ok(());
+        }
+        let error = match clause {
+            Clause::Aggregate => nested(name),
+            clause => {
+                let of = if is_own { "" } else { " of its own query" };
+                Error::input(format!("the aggregate {name} is not allowed in {}{of}", clause.name()))
+            }
+        };
+        Err(match is_own {
+            true => error.with_hint("compute it in a subquery, or write the condition in HAVING"),
+            false => error.with_hint("it belongs to the outer query, from which all its columns come"),
+        })
+    }
+
+    /// True if a call reads an aggregate of the query at this depth.
+    fn reads_aggregates(&self, owner: usize, args: &[Bound], asked: &Asked) -> bool {
+        let mut columns = Vec::new();
+        let args = args.iter().map(|arg| &arg.expr).chain(&asked.filter);
+        args.chain(asked.order_by.iter().map(|key| &key.expr))
+            .for_each(|part| part.collect_columns(&mut columns));
+        self.scopes[owner].aggregates.iter().any(|(column, _)| columns.contains(column))
+    }
+
+    /// The column of a call among the aggregates of the query at this depth: that of an equal one, or a new
+    /// one.
+    fn aggregate_column(
+        &mut self,
+        owner: usize,
+        name: &str,
+        call: AggregateCall,
+        ignore_nulls: bool,
+        written: impl FnOnce() -> String,
+    ) -> ColumnId {
         let key = AggregateKey {
             name: format!("{} {}", canonical(name), call.ty),
             args: call.args.clone(),
             distinct: call.distinct,
             filter: call.filter.clone(),
             order_by: call.order_by.clone(),
-            ignore_nulls: asked.ignore_nulls,
+            ignore_nulls,
         };
         if let Some(column) = self.scopes[owner].aggregates_by_key.get(&key) {
-            return Ok(Bound::known(self.columns.expr(*column)));
+            return *column;
         }
         let nullable = !matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
-        let column = self.columns.add(function.to_string(), call.ty, nullable);
+        let column = self.columns.add(written(), call.ty, nullable);
         self.scopes[owner].aggregates.push((column, call));
         self.scopes[owner].aggregates_by_key.insert(key, column);
-        Ok(Bound::known(self.columns.expr(column)))
+        column
     }
 
     /// True for the name of an aggregate, in lower case: one of ours, or one of the host program.
@@ -389,10 +417,7 @@ impl<'a, 'q> Binder<'a, 'q> {
 
     /// `count(t.*)`: the depth of the scope of a table, and a column that is NULL exactly where an outer join
     /// has no row of it; none if there is a row always.
-    fn column_of_rows(
-        &mut self,
-        table: &ast::ObjectName,
-    ) -> Result<(usize, Option<entasis_vector::ColumnId>)> {
+    fn column_of_rows(&mut self, table: &ast::ObjectName) -> Result<(usize, Option<ColumnId>)> {
         let parts: Vec<String> = table
             .0
             .iter()
@@ -424,92 +449,97 @@ pub(crate) fn sort_key(expr: Expr, options: &ast::OrderByOptions) -> SortKey {
 ///
 /// # Errors
 /// Input, if it does not take such arguments.
-pub(crate) fn aggregate(name: &str, args: Vec<Bound>, asked: Asked) -> Result<AggregateCall> {
+pub(crate) fn aggregate(name: &str, mut args: Vec<Bound>, asked: Asked) -> Result<AggregateCall> {
     let name = canonical(name);
-    let given: Vec<Given> = args.iter().map(|arg| arg.given).collect();
-    let wrong = || {
-        let types: Vec<String> = given.iter().map(Given::to_string).collect();
-        let error = Error::input(format!("{name} does not take ({})", types.join(", ")));
-        error.with_sqlstate(sqlstate::NO_FUNCTION)
-    };
-    let Asked { distinct, filter, order_by, ignore_nulls } = asked;
-    let call = |function, args: Vec<Expr>, ty, distinct, order_by| AggregateCall {
-        function,
-        args,
-        distinct,
-        filter: filter.clone(),
-        order_by,
-        ty,
-    };
-    let external = |kind: Kind, args: Vec<Bound>| {
-        let types: Vec<DataType> = args.iter().map(Bound::ty).collect();
-        let (types, result) = kind.types(&types).map_err(|_| wrong())?;
-        let args: Vec<Expr> = args.into_iter().zip(&types).map(|(arg, ty)| arg.cast(*ty)).collect();
-        let own = Call { name: name.into(), kind, args: types, result, ignore_nulls };
-        let function = AggregateFunction::External(Arc::new(own));
-        Ok(call(function, args, result, distinct, order_by.clone()))
-    };
-    let mut args = args;
-    // Sums of exact numbers do not depend on the order of their rows.
-    let order_of_sum = |arg: &Expr| if arg.ty().is_float() { order_by.clone() } else { Vec::new() };
     match (name, args.as_slice()) {
-        ("count", []) => Ok(call(AggregateFunction::CountStar, vec![], DataType::Int64, false, vec![])),
-        ("count", [arg]) => {
-            let is_every_row =
-                matches!(&arg.expr, Expr::Literal { value, .. } if !value.is_null()) && !distinct;
-            if is_every_row {
-                return Ok(call(AggregateFunction::CountStar, vec![], DataType::Int64, false, vec![]));
-            }
-            let arg = args.remove(0);
-            let arg = if arg.given == Given::Null { arg.cast(DataType::Int32) } else { arg.expr };
-            Ok(call(AggregateFunction::Count, vec![arg], DataType::Int64, distinct, vec![]))
-        }
+        ("count", []) => Ok(count_star(asked)),
+        ("count", [_]) => Ok(count(args.remove(0), asked)),
         ("count", _) => Err(Error::input("count takes one argument, or *")),
         ("sum", [arg]) if arg.given.is_numeric() || arg.given == Given::Null => {
-            let (taken, result) = match arg.ty() {
-                DataType::Null => (DataType::Int64, DataType::Int64),
-                ty @ (DataType::Int64 | DataType::UInt64) => {
-                    (ty, DataType::Decimal { precision: 38, scale: 0 })
-                }
-                DataType::Decimal { precision, scale } => {
-                    let more =
-                        DataType::Decimal { precision: precision.saturating_add(MORE_DIGITS).min(38), scale };
-                    (arg.ty(), more)
-                }
-                ty if ty.is_float() => (DataType::Float64, DataType::Float64),
-                ty if ty.integer_range().is_some_and(|(low, _)| low == 0) => (ty, DataType::UInt64),
-                ty => (ty, DataType::Int64),
-            };
-            let arg = args.remove(0).cast(taken);
-            let order = order_of_sum(&arg);
-            Ok(call(AggregateFunction::Sum, vec![arg], result, distinct, order))
+            Ok(sum(args.remove(0), asked))
         }
         ("avg", [arg]) if arg.given.is_numeric() || arg.given == Given::Null => {
             let arg = args.remove(0);
             let arg = if arg.given == Given::Null { arg.cast(DataType::Float64) } else { arg.expr };
-            let order = order_of_sum(&arg);
-            Ok(call(AggregateFunction::Avg, vec![arg], DataType::Float64, distinct, order))
+            Ok(asked.call_of_numbers(AggregateFunction::Avg, arg, DataType::Float64))
         }
-        ("sum", [_]) => external(Kind::Span, args),
-        ("avg", [_]) => external(Kind::Mean, args),
+        ("sum", [_]) => external(name, Kind::Span, args, asked),
+        ("avg", [_]) => external(name, Kind::Mean, args, asked),
         ("min" | "max" | "any_value", [arg]) => {
             let ty = arg.ty();
-            let (function, order) = match name {
+            let (function, order_by) = match name {
                 "min" => (AggregateFunction::Min, Vec::new()),
                 "max" => (AggregateFunction::Max, Vec::new()),
-                _ => (AggregateFunction::AnyValue, order_by.clone()),
+                _ => (AggregateFunction::AnyValue, asked.order_by.clone()),
             };
-            Ok(call(function, vec![args.remove(0).expr], ty, false, order))
+            let asked = Asked { distinct: false, order_by, ..asked };
+            Ok(asked.call(function, vec![args.remove(0).expr], ty))
         }
         ("bool_and" | "bool_or", [_]) => {
             let function =
                 if name == "bool_and" { AggregateFunction::BoolAnd } else { AggregateFunction::BoolOr };
-            let arg = condition(args.remove(0))?;
-            Ok(call(function, vec![arg], DataType::Boolean, false, vec![]))
+            let asked = Asked { distinct: false, order_by: Vec::new(), ..asked };
+            Ok(asked.call(function, vec![condition(args.remove(0))?], DataType::Boolean))
         }
         _ => match kind_of(name) {
-            Some(kind) => external(kind, args),
-            None => Err(wrong()),
+            Some(kind) => external(name, kind, args, asked),
+            None => Err(wrong(name, &args)),
         },
     }
+}
+
+impl Asked {
+    /// The engine's call of a function.
+    fn call(self, function: AggregateFunction, args: Vec<Expr>, ty: DataType) -> AggregateCall {
+        let Asked { distinct, filter, order_by, ignore_nulls: _ } = self;
+        AggregateCall { function, args, distinct, filter, order_by, ty }
+    }
+
+    /// The engine's call of a sum or an average. That of exact numbers does not depend on the order of their
+    /// rows.
+    fn call_of_numbers(self, function: AggregateFunction, arg: Expr, ty: DataType) -> AggregateCall {
+        let order_by = if arg.ty().is_float() { self.order_by } else { Vec::new() };
+        Asked { order_by, ..self }.call(function, vec![arg], ty)
+    }
+}
+
+/// `count(*)`
+fn count_star(asked: Asked) -> AggregateCall {
+    let asked = Asked { distinct: false, order_by: Vec::new(), ..asked };
+    asked.call(AggregateFunction::CountStar, Vec::new(), DataType::Int64)
+}
+
+/// `count(arg)`, which for a constant is that of all rows.
+fn count(arg: Bound, asked: Asked) -> AggregateCall {
+    if matches!(&arg.expr, Expr::Literal { value, .. } if !value.is_null()) && !asked.distinct {
+        return count_star(asked);
+    }
+    let arg = if arg.given == Given::Null { arg.cast(DataType::Int32) } else { arg.expr };
+    let asked = Asked { order_by: Vec::new(), ..asked };
+    asked.call(AggregateFunction::Count, vec![arg], DataType::Int64)
+}
+
+/// `sum(arg)` of numbers. Its type has room for the sum of many.
+fn sum(arg: Bound, asked: Asked) -> AggregateCall {
+    let (taken, result) = match arg.ty() {
+        DataType::Null => (DataType::Int64, DataType::Int64),
+        ty @ (DataType::Int64 | DataType::UInt64) => (ty, DataType::Decimal { precision: 38, scale: 0 }),
+        DataType::Decimal { precision, scale } => {
+            let more = DataType::Decimal { precision: precision.saturating_add(MORE_DIGITS).min(38), scale };
+            (arg.ty(), more)
+        }
+        ty if ty.is_float() => (DataType::Float64, DataType::Float64),
+        ty if ty.integer_range().is_some_and(|(low, _)| low == 0) => (ty, DataType::UInt64),
+        ty => (ty, DataType::Int64),
+    };
+    asked.call_of_numbers(AggregateFunction::Sum, arg.cast(taken), result)
+}
+
+/// A call of an aggregate that the engine knows only by its interface.
+fn external(name: &str, kind: Kind, args: Vec<Bound>, asked: Asked) -> Result<AggregateCall> {
+    let types: Vec<DataType> = args.iter().map(Bound::ty).collect();
+    let (types, result) = kind.types(&types).map_err(|_| wrong(name, &args))?;
+    let args: Vec<Expr> = args.into_iter().zip(&types).map(|(arg, ty)| arg.cast(*ty)).collect();
+    let own = Call { name: name.into(), kind, args: types, result, ignore_nulls: asked.ignore_nulls };
+    Ok(asked.call(AggregateFunction::External(Arc::new(own)), args, result))
 }

@@ -11,18 +11,29 @@
 
 use crate::binder::Binder;
 use crate::bound::Bound;
-use crate::from::{From, plain, using_name};
+use crate::from::From;
+use crate::join::{plain, using_name};
 use crate::operator::comparable;
-use crate::query::{filter, project, take};
+use crate::query::{filter, project};
 use crate::scope::{Clause, Merged, Rel, Scope};
 use crate::select::has_subquery;
 use crate::settle::settled;
-use entasis_engine::plan::{ColumnSet, JoinKey, JoinKind, reads_only, split_keys};
+use entasis_engine::plan::{ColumnSet, JoinKey, JoinKind, Node, reads_only, split_keys};
 use entasis_syntax::place::locate_ident;
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{DataType, Error, Result};
-use sqlparser::ast::{self, JoinConstraint};
+use sqlparser::ast::{self, JoinConstraint, ObjectName};
+
+/// The condition of an as-of join.
+#[derive(Default)]
+struct Condition {
+    /// All conditions but the inequality.
+    equalities: Vec<Expr>,
+    inequality: Option<Expr>,
+    /// The columns that USING merges.
+    merged: Vec<Merged>,
+}
 
 impl<'a, 'q> Binder<'a, 'q> {
     /// `ASOF JOIN`: each left row with the right row that is nearest by an inequality. Conditions of the
@@ -43,28 +54,8 @@ impl<'a, 'q> Binder<'a, 'q> {
         };
         let relations: Vec<Rel> = left.relations.iter().chain(&right.relations).cloned().collect();
         let both: Vec<Merged> = left.merged.iter().chain(&right.merged).cloned().collect();
-        let mut equalities = Vec::new();
-        let mut inequality = None;
-        let mut merged = Vec::new();
-        match constraint {
-            JoinConstraint::Using(names) if nearest.is_none() => {
-                for (place, name) in names.iter().enumerate() {
-                    let ident = using_name(name)?;
-                    let l = self.side_column(&left, &ident, "left")?;
-                    let r = self.side_column(&right, &ident, "right")?;
-                    // The last one is the inequality.
-                    let op = if place + 1 == names.len() { CompareOp::GtEq } else { CompareOp::Eq };
-                    let bounds = [l, r].map(|column| Bound::known(self.columns.expr(column)));
-                    let [lb, rb] = bounds;
-                    let (le, re) = comparable(op, lb, rb).map_err(|error| locate_ident(error, &ident))?;
-                    match op {
-                        CompareOp::Eq => equalities.push(Expr::compare(op, le, re)),
-                        _ => inequality = Some(Expr::compare(op, le, re)),
-                    }
-                    let name = ident.value.to_ascii_lowercase().into();
-                    merged.push(Merged { name, column: l, of: vec![l, r] });
-                }
-            }
+        let condition = match constraint {
+            JoinConstraint::Using(names) if nearest.is_none() => self.asof_using(&left, &right, names)?,
             JoinConstraint::Using(_) => {
                 return Err(Error::not_supported("ASOF JOIN with MATCH_CONDITION and USING"));
             }
@@ -76,36 +67,10 @@ impl<'a, 'q> Binder<'a, 'q> {
                     _ => Vec::new(),
                 };
                 written.into_iter().chain(nearest).for_each(|ast| conjuncts_of(ast, &mut conjuncts));
-                if conjuncts.iter().any(|conjunct| has_subquery(conjunct)) {
-                    return Err(Error::not_supported("subqueries in the ON of an ASOF JOIN"));
-                }
-                self.scopes.push(Scope::new(relations.clone(), both.clone(), Clause::On));
-                let bound =
-                    conjuncts.iter().map(|conjunct| self.condition(conjunct)).collect::<Result<Vec<Expr>>>();
-                self.scopes.pop();
-                for condition in bound? {
-                    let is_inequality = match &condition {
-                        Expr::Compare {
-                            op: CompareOp::Lt | CompareOp::LtEq | CompareOp::Gt | CompareOp::GtEq,
-                            left,
-                            right,
-                        } => reads_columns(left) && reads_columns(right),
-                        _ => false,
-                    };
-                    match (is_inequality, &inequality) {
-                        (false, _) => equalities.push(condition),
-                        (true, None) => inequality = Some(condition),
-                        (true, Some(_)) => {
-                            return Err(Error::input("the ON of an ASOF JOIN has several inequalities")
-                                .with_sqlstate(sqlstate::SYNTAX)
-                                .with_hint(
-                                    "keep the one that finds the nearest row, and move the others to WHERE",
-                                ));
-                        }
-                    }
-                }
+                self.asof_on(&conjuncts, Scope::new(relations.clone(), both.clone(), Clause::On))?
             }
-        }
+        };
+        let Condition { equalities, inequality, merged } = condition;
         let Some(inequality) = inequality else {
             return Err(Error::input("an ASOF JOIN needs an inequality in its ON")
                 .with_sqlstate(sqlstate::SYNTAX)
@@ -113,29 +78,86 @@ impl<'a, 'q> Binder<'a, 'q> {
                     "add one of >=, >, <= and < between a column of each side, such as t.ts >= q.ts",
                 ));
         };
-        let residual = settled(inequality);
         let mut conditions = Vec::new();
         equalities.into_iter().for_each(|condition| settled(condition).split_conjunction(&mut conditions));
-        let (mut left_node, mut right_node) = (left.node, right.node);
-        let made = right_node.columns();
+        let made = right.node.columns();
+        let node = self.asof_node(left.node, right.node, outer, conditions, settled(inequality))?;
+        if outer {
+            self.nulled(&made);
+        }
+        Ok(From { node, relations, merged: merged.into_iter().chain(both).collect() })
+    }
+
+    /// The condition of USING: equalities, and an inequality of the last column.
+    fn asof_using(&self, left: &From, right: &From, names: &[ObjectName]) -> Result<Condition> {
+        let mut condition = Condition::default();
+        for (place, name) in names.iter().enumerate() {
+            let ident = using_name(name)?;
+            let l = self.side_column(left, &ident, "left")?;
+            let r = self.side_column(right, &ident, "right")?;
+            let op = if place + 1 == names.len() { CompareOp::GtEq } else { CompareOp::Eq };
+            let [lb, rb] = [l, r].map(|column| Bound::known(self.columns.expr(column)));
+            let (le, re) = comparable(op, lb, rb).map_err(|error| locate_ident(error, &ident))?;
+            match op {
+                CompareOp::Eq => condition.equalities.push(Expr::compare(op, le, re)),
+                _ => condition.inequality = Some(Expr::compare(op, le, re)),
+            }
+            let name = ident.value.to_ascii_lowercase().into();
+            condition.merged.push(Merged { name, column: l, of: vec![l, r] });
+        }
+        Ok(condition)
+    }
+
+    /// The condition of ON and MATCH_CONDITION, bound over the rows of both sides.
+    fn asof_on(&mut self, conjuncts: &[&'q ast::Expr], both: Scope<'q>) -> Result<Condition> {
+        if conjuncts.iter().any(|conjunct| has_subquery(conjunct)) {
+            return Err(Error::not_supported("subqueries in the ON of an ASOF JOIN"));
+        }
+        self.scopes.push(both);
+        let bound = conjuncts.iter().map(|conjunct| self.condition(conjunct)).collect::<Result<Vec<Expr>>>();
+        self.scopes.pop();
+        let mut condition = Condition::default();
+        for conjunct in bound? {
+            match (is_inequality(&conjunct), &condition.inequality) {
+                (false, _) => condition.equalities.push(conjunct),
+                (true, None) => condition.inequality = Some(conjunct),
+                (true, Some(_)) => {
+                    return Err(Error::input("the ON of an ASOF JOIN has several inequalities")
+                        .with_sqlstate(sqlstate::SYNTAX)
+                        .with_hint("keep the one that finds the nearest row, and move the others to WHERE"));
+                }
+            }
+        }
+        Ok(condition)
+    }
+
+    /// The operators of an as-of join.
+    fn asof_node(
+        &mut self,
+        left: Node,
+        right: Node,
+        outer: bool,
+        mut conditions: Vec<Expr>,
+        inequality: Expr,
+    ) -> Result<Node> {
         let mut on = Vec::new();
-        split_keys(&left_node, &right_node, &mut on, &mut conditions);
+        split_keys(&left, &right, &mut on, &mut conditions);
         let [left_ids, right_ids] =
-            [&left_node, &right_node].map(|side| side.columns().into_iter().collect::<ColumnSet>());
+            [&left, &right].map(|side| side.columns().into_iter().collect::<ColumnSet>());
         let (of_right, others): (Vec<Expr>, Vec<Expr>) =
             conditions.into_iter().partition(|condition| reads_only(condition, &right_ids));
         if !others.iter().all(|condition| reads_only(condition, &left_ids)) {
             let text = "a condition of both sides of an ASOF JOIN is an equality, or the one inequality";
             return Err(Error::input(text).with_hint("put other conditions into WHERE"));
         }
-        right_node = filter(*take(&mut right_node), Expr::and(of_right));
+        let mut right = filter(right, Expr::and(of_right));
         if !others.is_empty() {
             let holds = self.columns.add("holds", DataType::Boolean, false);
-            right_node = project(right_node, vec![(holds, Expr::boolean(true))]);
+            right = project(right, vec![(holds, Expr::boolean(true))]);
             let (left, right) = (Expr::and(others), self.columns.expr(holds));
             on.push(JoinKey { left, right, null_equals_null: false });
         }
-        let is_between = match &residual {
+        let is_between = match &inequality {
             Expr::Compare { left: a, right: b, .. } => {
                 (reads_only(a, &left_ids) && reads_only(b, &right_ids))
                     || (reads_only(b, &left_ids) && reads_only(a, &right_ids))
@@ -148,11 +170,19 @@ impl<'a, 'q> Binder<'a, 'q> {
             )
             .with_hint("write it between an expression of each side, such as t.ts >= q.ts"));
         }
-        if outer {
-            self.nulled(&made);
-        }
-        let node = plain(*take(&mut left_node), right_node, JoinKind::AsOf { outer }, on, vec![residual]);
-        Ok(From { node, relations, merged: merged.into_iter().chain(both).collect() })
+        Ok(plain(left, right, JoinKind::AsOf { outer }, on, vec![inequality]))
+    }
+}
+
+/// True for an inequality both of whose sides read columns.
+fn is_inequality(condition: &Expr) -> bool {
+    match condition {
+        Expr::Compare {
+            op: CompareOp::Lt | CompareOp::LtEq | CompareOp::Gt | CompareOp::GtEq,
+            left,
+            right,
+        } => reads_columns(left) && reads_columns(right),
+        _ => false,
     }
 }
 

@@ -3,18 +3,15 @@
 use crate::binder::{Binder, located};
 use crate::bound::Bound;
 use crate::literal::{negated, plain, text_of};
-use crate::operator::{case, compare, condition, like, unified};
+use crate::operator::{case, compare, condition};
 use crate::rowvalue;
 use entasis_functions::expressions::fold;
-use entasis_functions::types::{Given, Meeting};
+use entasis_functions::types::Given;
 use entasis_syntax::clauses;
 use entasis_syntax::types::{rounds_to, sql_type};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
 use entasis_vector::{DataType, Error, Interval, Result, Value, statement};
-use sqlparser::ast::{
-    self, AccessExpr, BinaryOperator, CastKind, DateTimeField, Ident, Subscript, TrimWhereField,
-    UnaryOperator,
-};
+use sqlparser::ast::{self, AccessExpr, BinaryOperator, CastKind, Ident, Subscript, UnaryOperator};
 
 impl<'a, 'q> Binder<'a, 'q> {
     /// Binds an expression. An error without a place gets that of the innermost part that has one.
@@ -34,61 +31,19 @@ impl<'a, 'q> Binder<'a, 'q> {
 
     fn expression(&mut self, ast: &'q ast::Expr) -> Result<Bound> {
         use ast::Expr as Sql;
-        let test = |expr| Ok(Bound::known(expr));
-        let not = |bound: Bound, negated: bool| match negated {
-            true => Bound::known(Expr::Not(Box::new(bound.expr))),
-            false => bound,
-        };
         match ast {
             Sql::Identifier(ident) => self.name(ident),
             Sql::CompoundIdentifier(idents) => self.qualified_name(idents),
             Sql::CompoundFieldAccess { root, access_chain } => self.accesses(root, access_chain),
             Sql::Value(value) => self.literal(&value.value),
+            Sql::TypedString(typed) => match text_of(&typed.value.value) {
+                Some(text) => self.cast(Bound::text(text), &typed.data_type, false),
+                None => Err(Error::not_supported(format!("the literal {typed}"))),
+            },
+            Sql::Interval(interval) => self.interval(interval),
             Sql::Nested(inner) => self.expr(inner),
             Sql::BinaryOp { .. } => self.binary(ast),
             Sql::UnaryOp { op, expr } => self.unary(op, expr),
-            Sql::IsNull(input) | Sql::IsNotNull(input) => {
-                let negated = matches!(ast, Sql::IsNotNull(_));
-                if let Some(parts) = rowvalue::parts(input) {
-                    return self.row_is_null(&parts, negated);
-                }
-                let input = Box::new(self.expr(input)?.expr);
-                let is_null = Bound::known(Expr::IsNull(input));
-                Ok(not(is_null, negated))
-            }
-            Sql::IsUnknown(input) | Sql::IsNotUnknown(input) => {
-                let input = Box::new(self.condition(input)?);
-                Ok(not(Bound::known(Expr::IsNull(input)), matches!(ast, Sql::IsNotUnknown(_))))
-            }
-            Sql::IsTrue(input) | Sql::IsFalse(input) | Sql::IsNotTrue(input) | Sql::IsNotFalse(input) => {
-                let op = match ast {
-                    Sql::IsTrue(_) | Sql::IsFalse(_) => CompareOp::NotDistinctFrom,
-                    _ => CompareOp::DistinctFrom,
-                };
-                let value = Expr::boolean(matches!(ast, Sql::IsTrue(_) | Sql::IsNotTrue(_)));
-                test(Expr::compare(op, self.condition(input)?, value))
-            }
-            Sql::IsDistinctFrom(left, right) => self.is_distinct(left, right, CompareOp::DistinctFrom),
-            Sql::IsNotDistinctFrom(left, right) => self.is_distinct(left, right, CompareOp::NotDistinctFrom),
-            Sql::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
-            Sql::Like { negated, expr, pattern, escape_char, .. }
-            | Sql::ILike { negated, expr, pattern, escape_char, .. } => {
-                clauses::expression(ast)?;
-                let (input, pattern) = (self.expr(expr)?, self.expr(pattern)?);
-                let escape = escape_of(escape_char.as_ref().map(|value| &value.value))?;
-                let matched = like(input, pattern, escape, matches!(ast, Sql::ILike { .. }))?;
-                Ok(not(Bound::known(matched), *negated))
-            }
-            Sql::SimilarTo { negated, expr, pattern, escape_char } => {
-                let mut args = vec![self.expr(pattern)?];
-                if let Some(escape) = escape_char {
-                    args.push(self.literal(&escape.value)?);
-                }
-                let input = self.expr(expr)?;
-                let pattern = self.call("similar_to_escape", args)?;
-                Ok(not(Bound::known(self.regex(input, pattern, None)?), *negated))
-            }
-            Sql::InList { expr, list, negated } => self.in_list(expr, list, *negated),
             Sql::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated),
             Sql::Exists { subquery, negated } => self.exists(subquery, *negated),
             Sql::Subquery(query) => self.scalar_subquery(query),
@@ -105,103 +60,23 @@ impl<'a, 'q> Binder<'a, 'q> {
                 let input = self.expr(expr)?;
                 self.cast(input, data_type, lenient)
             }
-            Sql::TypedString(typed) => match text_of(&typed.value.value) {
-                Some(text) => self.cast(Bound::text(text), &typed.data_type, false),
-                None => Err(Error::not_supported(format!("the literal {typed}"))),
-            },
-            Sql::Interval(interval) => self.interval(interval),
-            Sql::AtTimeZone { timestamp, time_zone } => {
-                let args = vec![self.expr(time_zone)?, self.expr(timestamp)?];
-                self.call("timezone", args)
-            }
-            Sql::Extract { field, expr, .. } => {
-                let field = match field {
-                    DateTimeField::Custom(field) => field.value.clone(),
-                    field => field.to_string(),
-                };
-                let args = vec![Bound::text(field.trim_matches('\'')), self.expr(expr)?];
-                self.call("date_part", args)
-            }
-            Sql::Ceil { expr, .. } => {
-                clauses::expression(ast)?;
-                let args = vec![self.expr(expr)?];
-                self.call("ceil", args)
-            }
-            Sql::Floor { expr, .. } => {
-                clauses::expression(ast)?;
-                let args = vec![self.expr(expr)?];
-                self.call("floor", args)
-            }
-            Sql::Position { expr, r#in } => {
-                let args = vec![self.expr(r#in)?, self.expr(expr)?];
-                self.call("strpos", args)
-            }
-            Sql::Substring { expr, substring_from, substring_for, .. } => {
-                clauses::expression(ast)?;
-                let mut args = vec![self.expr(expr)?];
-                match substring_from {
-                    Some(from) => args.push(self.expr(from)?),
-                    None => args.push(Bound::integer(1)),
-                }
-                if let Some(count) = substring_for {
-                    args.push(self.expr(count)?);
-                }
-                self.call("substring", args)
-            }
-            Sql::Trim { trim_where, trim_what, expr, trim_characters } => {
-                let name = match trim_where {
-                    Some(TrimWhereField::Leading) => "ltrim",
-                    Some(TrimWhereField::Trailing) => "rtrim",
-                    Some(TrimWhereField::Both) | None => "btrim",
-                };
-                let mut args = vec![self.expr(expr)?];
-                for what in trim_what.as_deref().into_iter().chain(trim_characters.iter().flatten()) {
-                    args.push(self.expr(what)?);
-                }
-                self.call(name, args)
-            }
-            Sql::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
-                let parts = [Some(expr), Some(overlay_what), Some(overlay_from), overlay_for.as_ref()];
-                let args = parts.into_iter().flatten().map(|part| self.expr(part));
-                let args = args.collect::<Result<_>>()?;
-                self.call("overlay", args)
-            }
-            Sql::Array(array) => {
-                let args = array.elem.iter().map(|element| self.expr(element)).collect::<Result<_>>()?;
-                self.call("list_value", args)
-            }
-            Sql::Dictionary(fields) => {
-                let mut args = Vec::with_capacity(2 * fields.len());
-                for field in fields {
-                    args.push(Bound::text(&field.key.value));
-                    args.push(self.expr(&field.value)?);
-                }
-                self.call("named_struct", args)
-            }
             Sql::Function(function) => self.function(function),
-            Sql::Tuple(_) => {
-                Err(Error::not_supported("row values other than in comparisons, IN and IS NULL"))
-            }
-            Sql::Rollup(_) | Sql::Cube(_) | Sql::GroupingSets(_) => {
-                Err(Error::not_supported("sets of keys outside of GROUP BY"))
-            }
-            Sql::Map(map) => {
-                let mut list = |part: fn(&ast::MapEntry) -> &ast::Expr| {
-                    let parts = map.entries.iter().map(|entry| self.expr(part(entry)));
-                    let parts = parts.collect::<Result<_>>()?;
-                    self.call("list_value", parts)
-                };
-                let args = vec![list(|entry| &entry.key)?, list(|entry| &entry.value)?];
-                self.call("map", args)
-            }
-            Sql::Struct { .. } => {
-                Err(Error::not_supported("STRUCT(…)").with_hint("write {'name': value, …}"))
-            }
-            Sql::Lambda(_) => Err(Error::not_supported("lambda functions")),
-            other => {
-                clauses::expression(other)?;
-                Err(Error::not_supported(format!("the expression {other}")))
-            }
+            Sql::IsNull(_)
+            | Sql::IsNotNull(_)
+            | Sql::IsUnknown(_)
+            | Sql::IsNotUnknown(_)
+            | Sql::IsTrue(_)
+            | Sql::IsNotTrue(_)
+            | Sql::IsFalse(_)
+            | Sql::IsNotFalse(_)
+            | Sql::IsDistinctFrom(..)
+            | Sql::IsNotDistinctFrom(..)
+            | Sql::Between { .. }
+            | Sql::Like { .. }
+            | Sql::ILike { .. }
+            | Sql::SimilarTo { .. }
+            | Sql::InList { .. } => self.predicate(ast),
+            _ => self.keyword_call(ast),
         }
     }
 
@@ -306,83 +181,6 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
             given => Err(Error::input(format!("a {given} has no negative"))),
         }
-    }
-
-    /// `left IS [NOT] DISTINCT FROM right`. The parser takes all that follows for the right side: `a IS
-    /// DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`.
-    fn is_distinct(&mut self, left: &'q ast::Expr, right: &'q ast::Expr, op: CompareOp) -> Result<Bound> {
-        if let ast::Expr::BinaryOp {
-            left: inner,
-            op: connective @ (BinaryOperator::And | BinaryOperator::Or),
-            right: rest,
-        } = right
-        {
-            let first = self.is_distinct(left, inner, op)?.expr;
-            return Ok(Bound::known(connected(connective, vec![first, self.condition(rest)?])));
-        }
-        match (rowvalue::parts(left), rowvalue::parts(right)) {
-            (Some(left), Some(right)) => self.distinct_rows(&left, &right, op),
-            (Some(row), None) => Err(rowvalue::no_row(right, row.len())),
-            (None, Some(row)) => Err(rowvalue::no_row(left, row.len())),
-            (None, None) => {
-                let (left, right) = (self.expr(left)?, self.expr(right)?);
-                compare(op, left, right)
-            }
-        }
-    }
-
-    fn between(
-        &mut self,
-        input: &'q ast::Expr,
-        low: &'q ast::Expr,
-        high: &'q ast::Expr,
-        negated: bool,
-    ) -> Result<Bound> {
-        if let Some(own) = rowvalue::parts(input) {
-            return self.between_rows(&own, low, high, negated);
-        }
-        let [input, low, high] = [input, low, high].map(|part| self.expr(part));
-        let parts = vec![input?, low?, high?];
-        let refused = {
-            let [value, low, high] = [&parts[0], &parts[1], &parts[2]].map(|part| part.given);
-            format!("{value} is not BETWEEN {low} AND {high}")
-        };
-        let parts = unified(parts, Meeting::Strict, "BETWEEN").map_err(|_| {
-            Error::input(refused).with_hint("compare values of one type: CAST(value AS type)")
-        })?;
-        let within = match parts.0.as_slice() {
-            [input, low, high] => Expr::And(vec![
-                Expr::compare(CompareOp::GtEq, input.clone(), low.clone()),
-                Expr::compare(CompareOp::LtEq, input.clone(), high.clone()),
-            ]),
-            _ => return Err(Error::internal("BETWEEN without its bounds")),
-        };
-        Ok(Bound::known(if negated { Expr::Not(Box::new(within)) } else { within }))
-    }
-
-    fn in_list(&mut self, input: &'q ast::Expr, list: &'q [ast::Expr], negated: bool) -> Result<Bound> {
-        if let Some(own) = rowvalue::parts(input) {
-            return self.row_in_list(&own, list, negated);
-        }
-        let mut bounds = Vec::with_capacity(list.len() + 1);
-        bounds.push(self.expr(input)?);
-        for item in list {
-            bounds.push(self.expr(item)?);
-        }
-        if list.is_empty() {
-            return Ok(Bound::known(Expr::boolean(negated)));
-        }
-        let (mut exprs, ty) = unified(bounds, Meeting::Equality, "IN")?;
-        let input = exprs.remove(0);
-        let found =
-            match exprs.iter().all(|item| matches!(item, Expr::Literal { .. })) && ty != DataType::Null {
-                true => in_values(input, exprs.into_iter().map(into_value).collect()),
-                false => {
-                    let equal = |item| Expr::compare(CompareOp::Eq, input.clone(), item);
-                    any(exprs.into_iter().map(equal).collect())
-                }
-            };
-        Ok(Bound::known(if negated { Expr::Not(Box::new(found)) } else { found }))
     }
 
     fn case(
@@ -522,38 +320,6 @@ fn rounded(moment: Bound, unit: DatePart) -> Bound {
     let ty = DataType::Timestamp;
     let more = fold::arithmetic(ArithmeticOp::Add, moment.into(ty).expr, half, ty);
     Bound::known(Expr::Function { function: Function::Truncate(unit), args: vec![more], ty })
-}
-
-/// `input IN (values)`, with the comparison made before a cast of the input if all values allow that.
-fn in_values(input: Expr, values: Vec<Value>) -> Expr {
-    if let Expr::Cast { input: inner, ty, lenient: false } = &input
-        && fold::is_embedding(inner.ty(), *ty)
-    {
-        let narrow: Option<Vec<Value>> =
-            values.iter().map(|value| fold::cast(value, *ty, inner.ty())).collect();
-        if let Some(list) = narrow {
-            return Expr::InList { input: inner.clone(), list };
-        }
-    }
-    match <[Value; 1]>::try_from(values) {
-        Ok([value]) if !value.is_null() => {
-            let ty = input.ty();
-            Expr::compare(CompareOp::Eq, input, Expr::literal(value, ty))
-        }
-        Ok([value]) => Expr::InList { input: Box::new(input), list: vec![value] },
-        Err(list) => Expr::InList { input: Box::new(input), list },
-    }
-}
-
-/// The escape character of LIKE; an empty text turns it off.
-fn escape_of(value: Option<&ast::Value>) -> Result<Option<char>> {
-    let Some(value) = value else { return Ok(None) };
-    let wrong = || Error::input(format!("the escape of LIKE is one character, not {value}"));
-    let mut text = text_of(value).ok_or_else(wrong)?.chars();
-    match (text.next(), text.next()) {
-        (Some(escape), None) => Ok(Some(escape)),
-        _ => Err(wrong()),
-    }
 }
 
 /// The name of a result that is an expression: as it is written.

@@ -9,11 +9,14 @@
 //!
 //! ```text
 //! query                                    WITH, body, ORDER BY, LIMIT
-//! select  set  with                        SELECT; set operations, VALUES; queries with names
-//! group  star  sample  from  asof  table   clauses; relations and joins
+//! select  assemble                          SELECT: its clauses, and their operators
+//! set  with                                 set operations, VALUES; queries with names
+//! group  star  sample                      clauses
+//! from  join  asof  table                  relations and joins
 //! subquery  call  aggregate  window        expressions that need an operator
-//! expr  rowvalue  native  operator         expressions
-//! literal  settle  regroup  sets           their parts
+//! expr  predicate  keyword                 expressions
+//! rowvalue  native  operator               their parts
+//! literal  settle  regroup  sets
 //! binder  scope  bound  zone               state: names, types; the session's time zone
 //! environment                              what a statement is bound against: catalog, parameters
 //! ```
@@ -23,6 +26,7 @@
 
 mod aggregate;
 mod asof;
+mod assemble;
 mod binder;
 mod bound;
 mod call;
@@ -30,9 +34,12 @@ pub mod environment;
 mod expr;
 mod from;
 mod group;
+mod join;
+mod keyword;
 mod literal;
 mod native;
 mod operator;
+mod predicate;
 mod query;
 mod regroup;
 mod rowvalue;

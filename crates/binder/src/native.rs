@@ -102,7 +102,8 @@ fn function(function: Function, args: Vec<Expr>, ty: DataType) -> Result<Bound> 
     Ok(Bound::known(Expr::Function { function, args, ty }))
 }
 
-fn wrong(name: &str, args: &[Bound]) -> Error {
+/// The error of a function that does not take such arguments.
+pub(crate) fn wrong(name: &str, args: &[Bound]) -> Error {
     let types: Vec<String> = args.iter().map(|arg| arg.given.to_string()).collect();
     let error = Error::input(format!("{name} does not take ({})", types.join(", ")));
     error.with_sqlstate(sqlstate::NO_FUNCTION)
@@ -117,96 +118,49 @@ fn nearest(given: Given, types: &[DataType]) -> Option<DataType> {
 impl<'a, 'q> Binder<'a, 'q> {
     /// A call of one of [`NAMES`].
     pub(crate) fn native(&mut self, name: &str, mut args: Vec<Bound>) -> Result<Bound> {
-        use DataType::{Blob, Float64, Int64, Varchar};
-        let count = args.len();
-        match (name, count) {
+        match (name, args.len()) {
             ("upper" | "ucase" | "lower" | "lcase", 1) => {
                 let which = if name.starts_with('u') { Function::Upper } else { Function::Lower };
-                function(which, vec![args.remove(0).implicit(Varchar, name)?], Varchar)
+                let text = args.remove(0).implicit(DataType::Varchar, name)?;
+                function(which, vec![text], DataType::Varchar)
             }
-            ("length" | "len" | "char_length" | "character_length", 1) => match args[0].ty() {
-                DataType::List(_) | DataType::Array(..) => {
-                    let args = args.into_iter().map(|arg| arg.expr).collect();
-                    Ok(Bound::known(named_call("array_length", args, TimeZone::UTC)?))
-                }
-                Blob => function(Function::OctetLength, vec![args.remove(0).expr], Int64),
-                _ => function(Function::CharLength, vec![args.remove(0).implicit(Varchar, name)?], Int64),
-            },
+            ("length" | "len" | "char_length" | "character_length", 1) => length(name, args.remove(0)),
             ("octet_length" | "strlen", 1) => {
-                let ty = if args[0].ty() == Blob { Blob } else { Varchar };
-                function(Function::OctetLength, vec![args.remove(0).implicit(ty, name)?], Int64)
+                let ty = if args[0].ty() == DataType::Blob { DataType::Blob } else { DataType::Varchar };
+                let bytes = args.remove(0).implicit(ty, name)?;
+                function(Function::OctetLength, vec![bytes], DataType::Int64)
             }
-            ("starts_with" | "prefix" | "ends_with" | "suffix" | "contains", 2) => {
-                if matches!(args[0].ty(), DataType::List(_) | DataType::Array(..)) && name == "contains" {
-                    return self.call("list_contains", args);
-                }
-                let which = match name {
-                    "starts_with" | "prefix" => Function::StartsWith,
-                    "contains" => Function::Contains,
-                    _ => Function::EndsWith,
-                };
-                let args = args.into_iter().map(|arg| arg.implicit(Varchar, name)).collect::<Result<_>>()?;
-                function(which, args, DataType::Boolean)
-            }
+            ("starts_with" | "prefix" | "ends_with" | "suffix" | "contains", 2) => self.contains(name, args),
             ("substring" | "substr", 2 | 3) => self.substring(name, args),
-            ("abs", 1) => {
-                let arg = args.remove(0);
-                match arg.given {
-                    Given::Null => Ok(Bound::null().into(Int64)),
-                    given if given.is_numeric() => {
-                        let ty = arg.ty();
-                        function(Function::Abs, vec![arg.expr], ty)
-                    }
-                    Given::Text => function(Function::Abs, vec![arg.cast(Float64)], Float64),
-                    _ => Err(wrong(name, &[arg])),
-                }
-            }
+            ("abs", 1) => abs(name, args.remove(0)),
             ("floor" | "ceil" | "ceiling" | "sqrt", 1) => {
                 let which = match name {
                     "floor" => Function::Floor,
                     "sqrt" => Function::Sqrt,
                     _ => Function::Ceil,
                 };
-                function(which, vec![args.remove(0).implicit(Float64, name)?], Float64)
+                let number = args.remove(0).implicit(DataType::Float64, name)?;
+                function(which, vec![number], DataType::Float64)
             }
             ("date_part" | "datepart", 2) => self.date_part(name, args),
             ("date_trunc" | "datetrunc", 2 | 3) => self.date_trunc(name, args),
             ("nullif", 2) => {
                 let (b, a) = (args.remove(1), args.remove(0));
-                let a = if a.given == Given::Null { a.into(b.ty()) } else { Bound::known(a.expr) };
-                let (left, right) = comparable(CompareOp::Eq, a.clone(), b)?;
-                let equal = Expr::compare(CompareOp::Eq, left, right);
-                case(vec![(equal, Bound::null())], Some(a))
+                nullif(a, b)
             }
             ("coalesce", 0) => Err(Error::input("coalesce needs an argument")),
-            ("coalesce", _) | ("ifnull" | "nvl", 2) => {
-                let (mut args, _) = unified(args, Meeting::Strict, name)?;
-                let last = args.pop().map(Bound::known);
-                let is_there = |arg: &Expr| Expr::Not(Box::new(Expr::IsNull(Box::new(arg.clone()))));
-                let branches: Vec<(Expr, Bound)> =
-                    args.into_iter().map(|arg| (is_there(&arg), Bound::known(arg))).collect();
-                match (branches.is_empty(), last) {
-                    (true, Some(last)) => Ok(last),
-                    (_, last) => case(branches, last),
-                }
-            }
+            ("coalesce", _) | ("ifnull" | "nvl", 2) => coalesce(name, args),
             ("if" | "nvl2", 3) => {
                 let (otherwise, then, first) = (args.pop(), args.pop(), args.remove(0));
                 let first = match name {
                     "if" => condition(first)?,
-                    _ => Expr::Not(Box::new(Expr::IsNull(Box::new(first.expr)))),
+                    _ => is_not_null(first.expr),
                 };
                 let then = then.ok_or_else(|| Error::internal("if without results"))?;
                 case(vec![(first, then)], otherwise)
             }
             ("mod" | "add" | "date_add" | "subtract" | "multiply" | "xor", 2) => {
-                let (op, written) = match name {
-                    "mod" => (ArithmeticOp::Modulo, BinaryOperator::Modulo),
-                    "subtract" => (ArithmeticOp::Subtract, BinaryOperator::Minus),
-                    "multiply" => (ArithmeticOp::Multiply, BinaryOperator::Multiply),
-                    "xor" => (ArithmeticOp::BitXor, BinaryOperator::PGBitwiseXor),
-                    _ => (ArithmeticOp::Add, BinaryOperator::Plus),
-                };
+                let (op, written) = operator_named(name);
                 let right = args.remove(1);
                 self.arithmetic(op, args.remove(0), right, &written)
             }
@@ -218,6 +172,21 @@ impl<'a, 'q> Binder<'a, 'q> {
             }
             _ => Err(wrong(name, &args)),
         }
+    }
+
+    /// `starts_with(text, part)`, `ends_with(text, part)`, `contains(text, part)`, `contains(list, element)`
+    fn contains(&mut self, name: &str, args: Vec<Bound>) -> Result<Bound> {
+        if matches!(args[0].ty(), DataType::List(_) | DataType::Array(..)) && name == "contains" {
+            return self.call("list_contains", args);
+        }
+        let which = match name {
+            "starts_with" | "prefix" => Function::StartsWith,
+            "contains" => Function::Contains,
+            _ => Function::EndsWith,
+        };
+        let args =
+            args.into_iter().map(|arg| arg.implicit(DataType::Varchar, name)).collect::<Result<_>>()?;
+        function(which, args, DataType::Boolean)
     }
 
     fn substring(&mut self, name: &str, mut args: Vec<Bound>) -> Result<Bound> {
@@ -300,6 +269,65 @@ impl<'a, 'q> Binder<'a, 'q> {
             return Ok(Bound::known(call));
         }
         function(Function::Truncate(part), vec![arg], ty)
+    }
+}
+
+/// The number of characters of a text, of elements of a list, or of bytes.
+fn length(name: &str, arg: Bound) -> Result<Bound> {
+    match arg.ty() {
+        DataType::List(_) | DataType::Array(..) => {
+            Ok(Bound::known(named_call("array_length", vec![arg.expr], TimeZone::UTC)?))
+        }
+        DataType::Blob => function(Function::OctetLength, vec![arg.expr], DataType::Int64),
+        _ => function(Function::CharLength, vec![arg.implicit(DataType::Varchar, name)?], DataType::Int64),
+    }
+}
+
+/// `abs(number)`
+fn abs(name: &str, arg: Bound) -> Result<Bound> {
+    match arg.given {
+        Given::Null => Ok(Bound::null().into(DataType::Int64)),
+        given if given.is_numeric() => {
+            let ty = arg.ty();
+            function(Function::Abs, vec![arg.expr], ty)
+        }
+        Given::Text => function(Function::Abs, vec![arg.cast(DataType::Float64)], DataType::Float64),
+        _ => Err(wrong(name, &[arg])),
+    }
+}
+
+/// `nullif(a, b)`: NULL if they are equal, and otherwise `a`.
+fn nullif(a: Bound, b: Bound) -> Result<Bound> {
+    let a = if a.given == Given::Null { a.into(b.ty()) } else { Bound::known(a.expr) };
+    let (left, right) = comparable(CompareOp::Eq, a.clone(), b)?;
+    let equal = Expr::compare(CompareOp::Eq, left, right);
+    case(vec![(equal, Bound::null())], Some(a))
+}
+
+/// The first argument that is not NULL.
+fn coalesce(name: &str, args: Vec<Bound>) -> Result<Bound> {
+    let (mut args, _) = unified(args, Meeting::Strict, name)?;
+    let last = args.pop().map(Bound::known);
+    let branches: Vec<(Expr, Bound)> =
+        args.into_iter().map(|arg| (is_not_null(arg.clone()), Bound::known(arg))).collect();
+    match (branches.is_empty(), last) {
+        (true, Some(last)) => Ok(last),
+        (_, last) => case(branches, last),
+    }
+}
+
+fn is_not_null(expr: Expr) -> Expr {
+    Expr::Not(Box::new(Expr::IsNull(Box::new(expr))))
+}
+
+/// The operator that a function of this name is, and how it is written.
+fn operator_named(name: &str) -> (ArithmeticOp, BinaryOperator) {
+    match name {
+        "mod" => (ArithmeticOp::Modulo, BinaryOperator::Modulo),
+        "subtract" => (ArithmeticOp::Subtract, BinaryOperator::Minus),
+        "multiply" => (ArithmeticOp::Multiply, BinaryOperator::Multiply),
+        "xor" => (ArithmeticOp::BitXor, BinaryOperator::PGBitwiseXor),
+        _ => (ArithmeticOp::Add, BinaryOperator::Plus),
     }
 }
 

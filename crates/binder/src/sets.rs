@@ -11,7 +11,7 @@
 //!    the other sets need: for an average, a sum and a count ([`Parts`]).
 //! 2. Each set is computed from the smallest earlier set that contains its keys, by adding up sums and counts
 //!    and taking minima of minima. Sets from which others are computed are shared rows
-//!    ([`entasis_engine::shared`]).
+//!    ([`entasis_engine::common_subplans`]).
 //! 3. In the union, keys that a set lacks are NULL, and an additional column tells which these are.
 //!
 //! If an aggregate cannot be combined from parts (of distinct values, a median), each set is a grouping of
@@ -19,12 +19,12 @@
 
 use crate::binder::Binder;
 use crate::zone::apply_to_plan;
+use entasis_engine::common_subplans::Shared;
 use entasis_engine::plan::{
     self, AggregateCall, AggregateFunction, Node, Output, Plan, Project, Scan, SetKind, SetOperation,
     free_columns, refresh, substitute,
 };
 use entasis_engine::relation::Relation;
-use entasis_engine::shared::Shared;
 use entasis_functions::expressions::fold;
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Field, Value};
@@ -106,18 +106,8 @@ impl Binder<'_, '_> {
         parts: Vec<Parts>,
         sets: &Sets,
     ) -> Vec<(Node, Vec<ColumnId>)> {
-        let count = keys.keys.len();
-        let used: Vec<usize> = (0..count).filter(|key| sets.iter().any(|set| set.contains(key))).collect();
-        // The finest level, computed from the input.
-        let groups: Vec<(ColumnId, Expr)> = used.iter().map(|&key| self.new_key(&keys.keys[key].1)).collect();
-        let partials: Vec<(ColumnId, AggregateCall)> = parts
-            .iter()
-            .flat_map(|parts| &parts.calls)
-            .map(|call| (self.columns.add("part", call.ty, true), call.clone()))
-            .collect();
         let merges: Vec<AggregateFunction> = parts.iter().flat_map(|parts| parts.merges.clone()).collect();
-        let finest = plan::Aggregate { input: Box::new(input), groups, aggregates: partials };
-        let mut levels = vec![self.level(used, Node::Aggregate(finest))];
+        let mut levels = vec![self.finest_level(input, keys, &parts, sets)];
         let mut wanted: Vec<Vec<usize>> = Vec::new();
         for set in sets {
             let mut sorted = set.clone();
@@ -133,35 +123,7 @@ impl Binder<'_, '_> {
             }
             let finer = levels.iter().filter(|level| set.iter().all(|key| level.set.contains(key)));
             let finer = finer.min_by_key(|level| level.set.len()).expect("the finest one has all").clone();
-            let (scan, columns) = self.scan_level(&finer);
-            let groups = set
-                .iter()
-                .map(|key| {
-                    let place = finer.set.iter().position(|own| own == key).expect("it is in the finer set");
-                    let expr = self.columns.expr(columns[place]);
-                    self.new_key(&expr)
-                })
-                .collect();
-            let rest = &columns[finer.set.len()..];
-            let aggregates = merges
-                .iter()
-                .zip(rest)
-                .map(|(function, &column)| {
-                    let arg = self.columns.expr(column);
-                    let ty = arg.ty();
-                    let call = AggregateCall {
-                        function: function.clone(),
-                        args: vec![arg],
-                        distinct: false,
-                        filter: None,
-                        order_by: Vec::new(),
-                        ty,
-                    };
-                    (self.columns.add("part", ty, true), call)
-                })
-                .collect();
-            let node = Node::Aggregate(plan::Aggregate { input: Box::new(scan), groups, aggregates });
-            let level = self.level(set, node);
+            let level = self.coarser_level(&finer, set, &merges);
             levels.push(level);
         }
         sets.iter()
@@ -180,6 +142,51 @@ impl Binder<'_, '_> {
                 self.arm(scan, keys, calls, set, place, finals)
             })
             .collect()
+    }
+
+    /// The level of all keys that occur in any set, computed from the input.
+    fn finest_level(&mut self, input: Node, keys: &Keys, parts: &[Parts], sets: &Sets) -> Level {
+        let count = keys.keys.len();
+        let used: Vec<usize> = (0..count).filter(|key| sets.iter().any(|set| set.contains(key))).collect();
+        let groups: Vec<(ColumnId, Expr)> = used.iter().map(|&key| self.new_key(&keys.keys[key].1)).collect();
+        let aggregates: Vec<(ColumnId, AggregateCall)> = parts
+            .iter()
+            .flat_map(|parts| &parts.calls)
+            .map(|call| (self.columns.add("part", call.ty, true), call.clone()))
+            .collect();
+        self.level(used, Node::Aggregate(plan::Aggregate { input: Box::new(input), groups, aggregates }))
+    }
+
+    /// The level of a set, computed from one whose set contains its keys.
+    fn coarser_level(&mut self, finer: &Level, set: Vec<usize>, merges: &[AggregateFunction]) -> Level {
+        let (scan, columns) = self.scan_level(finer);
+        let groups = set
+            .iter()
+            .map(|key| {
+                let place = finer.set.iter().position(|own| own == key).expect("it is in the finer set");
+                let expr = self.columns.expr(columns[place]);
+                self.new_key(&expr)
+            })
+            .collect();
+        let rest = &columns[finer.set.len()..];
+        let aggregates = merges
+            .iter()
+            .zip(rest)
+            .map(|(function, &column)| {
+                let arg = self.columns.expr(column);
+                let ty = arg.ty();
+                let call = AggregateCall {
+                    function: function.clone(),
+                    args: vec![arg],
+                    distinct: false,
+                    filter: None,
+                    order_by: Vec::new(),
+                    ty,
+                };
+                (self.columns.add("part", ty, true), call)
+            })
+            .collect();
+        self.level(set, Node::Aggregate(plan::Aggregate { input: Box::new(scan), groups, aggregates }))
     }
 
     /// Computes each set from the input, whose rows are shared.

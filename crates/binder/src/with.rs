@@ -20,10 +20,10 @@ use crate::call::name_of;
 use crate::environment::Catalog;
 use crate::from::From;
 use crate::query::{Item, Rows, project};
+use entasis_engine::common_subplans::Shared;
 use entasis_engine::plan::{Keeps, Node, Output, Plan, Recursion, RecursionSide, free_columns};
 use entasis_engine::recursive::Recursive;
 use entasis_engine::relation::Relation;
-use entasis_engine::shared::Shared;
 use entasis_engine::work_table::WorkTable;
 use entasis_syntax::clauses;
 use entasis_syntax::disguise::{KEY, MATERIALIZED, NOT_MATERIALIZED};
@@ -262,26 +262,7 @@ impl<'a, 'q> Binder<'a, 'q> {
     fn rounds(&mut self, common: &Common<'q>, is_dependent: bool) -> Result<Recursion> {
         let around = self.columns.add("around", DataType::Boolean, true);
         let name = &common.name;
-        let query = common.query;
-        let form = || {
-            let what = if common.key.is_some() { "has a key" } else { "reads itself" };
-            Error::input(format!("{name} {what}, and is not of the form: start UNION [ALL] step"))
-        };
-        let body = match without_hints(query) {
-            Some(_) if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() => {
-                None
-            }
-            body => body,
-        };
-        let Some(body) = body else {
-            let error =
-                Error::not_supported(format!("WITH, ORDER BY and LIMIT within {name}, which reads itself"));
-            return Err(error.with_hint("write them in the query that reads it"));
-        };
-        let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = body else {
-            return Err(located(form(), query));
-        };
-        let is_distinct = !matches!(set_quantifier, SetQuantifier::All);
+        let (left, right, is_distinct) = sides_of(common)?;
         let work = |last, all| {
             Rc::new(Work {
                 name: name.clone(),
@@ -319,18 +300,11 @@ impl<'a, 'q> Binder<'a, 'q> {
         if step.items.len() != types.len() {
             let (there, wanted) = (step.items.len(), types.len());
             let text = format!("a side of a set operation has {wanted} columns, and another {there}");
-            return Err(located(Error::input(text), query));
+            return Err(located(Error::input(text), common.query));
         }
         let keeps = match &common.key {
             Some(key) => {
-                let place = |ident: &&Ident| {
-                    let found = fields.iter().position(|field| field.name.eq_ignore_ascii_case(&ident.value));
-                    found.ok_or_else(|| {
-                        let text = format!("the key column {} does not exist in {name}", ident.value);
-                        locate_ident(Error::input(text).with_sqlstate(sqlstate::NO_COLUMN), ident)
-                    })
-                };
-                let keys = key.iter().map(place).collect::<Result<_>>()?;
+                let keys = key_places(name, key, &fields)?;
                 let all = all.filter(|_| own.is_all_read.get());
                 Keeps::Keyed { keys, only_changes: is_distinct, all }
             }
@@ -375,6 +349,38 @@ impl<'a, 'q> Binder<'a, 'q> {
             columns: columns.into_iter().map(|(_, column)| column).collect(),
         }
     }
+}
+
+/// The sides of a recursion, and whether its UNION leaves out duplicates.
+fn sides_of<'q>(common: &Common<'q>) -> Result<(&'q SetExpr, &'q SetExpr, bool)> {
+    let Common { name, query, .. } = common;
+    let body = match without_hints(query) {
+        Some(_) if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() => None,
+        body => body,
+    };
+    let Some(body) = body else {
+        let error =
+            Error::not_supported(format!("WITH, ORDER BY and LIMIT within {name}, which reads itself"));
+        return Err(error.with_hint("write them in the query that reads it"));
+    };
+    let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = body else {
+        let what = if common.key.is_some() { "has a key" } else { "reads itself" };
+        let text = format!("{name} {what}, and is not of the form: start UNION [ALL] step");
+        return Err(located(Error::input(text), *query));
+    };
+    Ok((left, right, !matches!(set_quantifier, SetQuantifier::All)))
+}
+
+/// Where the columns of the key of a recursion are among its columns.
+fn key_places(name: &str, key: &[&Ident], fields: &[Field]) -> Result<Vec<usize>> {
+    let place = |ident: &&Ident| {
+        let found = fields.iter().position(|field| field.name.eq_ignore_ascii_case(&ident.value));
+        found.ok_or_else(|| {
+            let text = format!("the key column {} does not exist in {name}", ident.value);
+            locate_ident(Error::input(text).with_sqlstate(sqlstate::NO_COLUMN), ident)
+        })
+    };
+    key.iter().map(place).collect()
 }
 
 /// The body of a query that has no WITH of its own but the mark of [NOT] MATERIALIZED.

@@ -312,7 +312,7 @@ impl Session {
         let timer = self.switches.timer && !again;
         let mut view = View { sql, look, zone, terminal, width: terminal.then_some(width), timer, start };
         let is_paged = self.is_interactive && self.switches.pager && terminal && !is_dumb();
-        let pager = output::pager().filter(|_| is_paged && !view.is_shortened());
+        let pager = if is_paged && !view.is_shortened() { output::pager() } else { None };
         if again && pager.is_some() {
             view.width = None;
         }

@@ -12,14 +12,14 @@
 //! Relations that are computed by plans of their own, for several readers, stand below the tree.
 //!
 //! The lines come from [`crate::plan::display`]; here they are annotated with what is decided above the plan:
-//! the rows that are expected ([`crate::estimate`]), where a scan looks ([`crate::reach`]) and by what a join
-//! searches ([`crate::bounds`]).
+//! the rows that are expected ([`crate::estimate`]), where a scan looks ([`crate::access_path`]) and by what
+//! a join searches ([`crate::bounds`]).
 
+use crate::access_path;
 use crate::bounds::Bounds;
 use crate::estimate::{Estimate, each_estimate, estimate_rows};
 use crate::plan::display::{Names, Notes, SearchText};
 use crate::plan::{Columns, Node, Plan};
-use crate::reach;
 use crate::relation::Relation;
 use std::collections::HashMap;
 use std::fmt;
@@ -161,7 +161,7 @@ impl<'a> ExpectedRows<'a> {
 /// What is known of how `node` is going to be run.
 fn notes(node: &Node, columns: &Columns) -> Notes {
     match node {
-        Node::Scan(scan) => Notes { found: reach::in_words(scan), ..Notes::default() },
+        Node::Scan(scan) => Notes { found: access_path::in_words(scan), ..Notes::default() },
         Node::Join(join) => {
             let search = Bounds::of(join, columns).map(|bounds| SearchText {
                 by: bounds.conditions.iter().map(|condition| condition.to_expr()).collect(),

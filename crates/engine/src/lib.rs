@@ -10,25 +10,27 @@
 //! sync                                        locks and atomics
 //! memory  settings  cost  learned             plain figures: budgets, settings, costs, what was learnt
 //! context                                     what a running statement carries
-//! question                                    what a scan asks of a stored table
+//! pruning                                     conditions that bounds of columns decide
+//! scan_predicates                             what a scan asks of a stored table
 //! threshold                                   what a sort with a limit tells the operators below it
-//! zone_test                                   conditions that the bounds of a block decide
 //! relation                                    where rows come from
 //! work_table                                  what the step of a recursion reads
 //! plan                                        what is to be done, and its text
-//! facts  reach  estimate                      what is certain, where rows are, what is estimated
+//! facts  access_path  estimate                      what is certain, where rows are, what is estimated
 //! bounds                                      the inequalities by which a join searches
 //! explain                                     the plan's text, annotated by the modules above
 //! optimizer                                   an equivalent plan that runs faster
 //! exec                                        pipelines, workers, operators
-//! calibrate  recursive  shared  template      plans that are run for others
+//! calibrate  recursive  common_subplans  template  plans that are run for others
 //! ```
 //!
 //! This crate knows no SQL text and no Arrow. Tables and files reach it as
 //! [`relation::Relation`]s.
 
+pub mod access_path;
 mod bounds;
 mod calibrate;
+pub mod common_subplans;
 mod context;
 pub mod cost;
 mod estimate;
@@ -39,16 +41,14 @@ mod learned;
 mod memory;
 pub mod optimizer;
 pub mod plan;
-pub mod question;
-pub mod reach;
+pub mod pruning;
 pub mod recursive;
 pub mod relation;
+pub mod scan_predicates;
 mod settings;
-pub mod shared;
 mod sync;
 pub mod template;
 mod threshold;
 pub mod work_table;
-mod zone_test;
 
 pub use explain::PlanNode;

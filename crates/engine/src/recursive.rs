@@ -27,11 +27,11 @@ mod dictionary;
 mod rounds;
 
 use self::rounds::Rounds;
+use crate::common_subplans::{PartWorker, add_scanned};
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
 use crate::plan::{Keeps, Plan};
 use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use crate::shared::{PartWorker, add_scanned};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::work_table::WorkTable;
 use entasis_vector::{Chunk, DataType, Result, Schema};

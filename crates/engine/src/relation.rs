@@ -6,7 +6,7 @@
 
 use crate::context::QueryContext;
 use crate::cost::Costs;
-use crate::question::Question;
+use crate::scan_predicates::Question;
 pub use crate::threshold::Threshold;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.

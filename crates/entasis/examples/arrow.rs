@@ -5,7 +5,7 @@
 //! read as record batches.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use entasis::append::TableLoad;
+use entasis::TableLoad;
 use entasis::{Config, Database, Result, arrow_relation};
 use std::sync::Arc;
 

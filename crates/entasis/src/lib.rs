@@ -20,7 +20,7 @@
 //! | statements that run often | [`Connection::prepare`] |
 //! | results that are read while the query runs | [`Connection::stream_with`] |
 //! | transactions, savepoints, and trying again after a conflict | [`Connection::transaction`], [`Connection::retry`] |
-//! | many rows at once | [`Connection::appender`]; Arrow batches: [`append::TableLoad`] |
+//! | many rows at once | [`Connection::appender`]; Arrow batches: [`TableLoad`] |
 //! | which Rust type is which SQL type | [`convert`] |
 //!
 //! `docs/rust.md` is a page for those who come from rusqlite or duckdb-rs. The programs in `examples/` show
@@ -29,106 +29,66 @@
 //!
 //! # Features
 //! `chrono`, `uuid`, `rust_decimal` and `json` (for `serde_json`) make the types of these crates parameters
-//! and results; `derive` is for `#[derive(FromRow)]`; `tpch` has the TPC-H generator.
+//! and results; `parquet`, a default, reads and writes Parquet files; `derive` is for `#[derive(FromRow)]`;
+//! `tpch` has the TPC-H generator.
 //!
 //! This crate connects the others: [`Connection`] passes text to the front end (`entasis-sql`), the bound
 //! plan to the engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds everything that
 //! touches the outside: files ([`files`]), Arrow objects of the host program, settings, memory limits.
 //!
-//! # Layers
-//! A module uses only those in layers below its own.
+//! # Rooms
+//! A room uses only those below it, and so do the modules of a room.
 //!
 //! ```text
-//! appender  prepared_statement     rows added one by one; handles of statements
-//! queries  row_stream  transaction  statements in Rust's types; streams by rows; guards of transactions
-//! describe  stream  row            what a statement takes and returns; rows that are read while it runs
-//! registration                     relations and functions of the host program
-//! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
-//! connection  placed  hints        text in, rows out: transactions, and how statements run in them; places and
-//!                                  hints for their errors
-//! command                          statements about the whole database
-//! statement                        what each kind of statement does
-//! follow                           tables that are laid anew as their workload wants it
-//! define                           statements that create, alter and drop objects
-//! change  template                 statements that change rows; plans of queries that are run often
-//! catalog                          how names become relations
-//! layouts                          what layouts cost: EXPLAIN LAYOUT, which layout key
-//! home                             which database a statement works on
-//! settings  keyed  databases       SET and SHOW; rows named by their key, inline; USE and SHOW TABLES
-//! summarize                        SUMMARIZE
-//! work  execute  resting           names and rows of one moment, and what was done to them; running plans
-//! place                            where a named object is
-//! session                          the state of a connection besides its transaction
-//! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
-//! functions                        functions of the host program
-//! relations                        what FROM may name
-//! shared  program                  what connections share, and upkeep; keyed statements
-//! params                           what a program passes for parameters
-//! config  rows  arguments  search_path  interrupt  record  numbers  foreign  running  convert
+//! api            statements in Rust's types, streams, appenders, guards of transactions
+//! connection     text in, rows out: which way a statement goes, and how it runs in a transaction
+//! auto_layout    tables that get another layout as their workload wants it
+//! statements     what each kind of statement does; those about the whole database
+//! ddl            statements that create, alter and drop objects
+//! dml            statements that change rows, with a plan
+//! query          running plans; EXPLAIN and SUMMARIZE
+//! binding        how names become relations; plans of queries that run often
+//! layouts        what layouts cost: EXPLAIN LAYOUT, which layout key
+//! keyed          rows named by their key, read and changed inline
+//! transaction    names and rows of one moment, and what was done to them; which database is written to
+//! constraints    what rows must satisfy
+//! session        the state of a connection besides its transaction: settings, names, functions
+//! prepared       what is kept of statements that run again; programs of keyed statements
+//! catalog        what FROM may name besides tables and files; the search path
+//! state          what the connections of a database share: its file and log, memory, upkeep
+//! values         parameters, cells and rows in Rust's types
 //! ```
 
-pub mod append;
-mod appender;
-mod arguments;
-mod batch;
+mod api;
+mod auto_layout;
+mod binding;
 mod catalog;
-mod change;
-mod command;
-pub mod config;
-pub mod connection;
+mod connection;
 mod constraints;
-pub mod convert;
-pub mod database;
-mod databases;
-mod define;
-mod describe;
-mod execute;
-mod explain;
-mod follow;
-mod foreign;
-mod functions;
-mod hints;
-mod home;
-mod interrupt;
+mod ddl;
+mod dml;
 mod keyed;
 mod layouts;
-mod numbers;
-pub mod params;
-mod place;
-mod placed;
 mod prepared;
-mod prepared_statement;
-mod preparing;
-mod program;
-mod queries;
-mod record;
-mod registration;
-mod relations;
-mod resting;
-pub mod row;
-mod row_stream;
-pub mod rows;
-mod running;
-mod search_path;
+mod query;
 mod session;
-mod settings;
-mod shared;
-mod statement;
-mod stream;
-mod summarize;
-mod template;
+mod state;
+mod statements;
 #[cfg(feature = "tpch")]
 pub mod tpch;
 mod transaction;
-mod work;
+mod values;
 
-pub use appender::Appender;
-pub use arguments::{Argument, Arguments};
-pub use config::Config;
+pub use api::appender::Appender;
+pub use api::describe::Description;
+pub use api::prepared_statement::PreparedStatement;
+pub use api::queries::OptionalRow;
+pub use api::row_stream::{BatchStream, RowStream};
+pub use api::stream::Stream;
+pub use api::table_load::TableLoad;
+pub use api::transaction::{Savepoint, Transaction};
+pub use catalog::{arrow_relation, arrow_relation_schema};
 pub use connection::{Connection, Replacement};
-pub use convert::{Date, Decimal, FromValue, Time, Timestamp, ToValue};
-pub use database::Database;
-pub use describe::Description;
 #[cfg(feature = "derive")]
 pub use entasis_derive::FromRow;
 pub use entasis_engine::exec::{CancelFlag, Progress};
@@ -138,17 +98,15 @@ pub use entasis_functions::TimeZone;
 pub use entasis_functions::host::HostArguments;
 pub use entasis_sql::{functions, keywords, parse_type};
 pub use entasis_vector::{DataType, Error, ErrorKind, Field, Interval, Result, Schema, Value};
-pub use functions::{Function, MakeTable, TableArgument, cast_value};
-pub use params::{Given, Params};
-pub use prepared_statement::PreparedStatement;
-pub use queries::OptionalRow;
-pub use relations::{arrow_relation, arrow_relation_schema};
-pub use row::{ColumnIndex, FromRow, Row, RowIter, Struct};
-pub use row_stream::{BatchStream, RowStream};
-pub use rows::Rows;
-pub use shared::refuse_database;
-pub use stream::Stream;
-pub use transaction::{Savepoint, Transaction};
+pub use session::host_functions::{Function, MakeTable, TableArgument, cast_value};
+pub use state::config::{self, Config};
+pub use state::database::Database;
+pub use state::refuse_database;
+pub use values::arguments::{Argument, Arguments};
+pub use values::convert::{self, Date, Decimal, FromValue, Time, Timestamp, ToValue};
+pub use values::params::{self, Given, Params};
+pub use values::row::{self, ColumnIndex, FromRow, Row, RowIter, Struct};
+pub use values::rows::{self, Rows};
 
 /// Runs the programs of the page as tests.
 #[cfg(all(doctest, feature = "chrono", feature = "derive"))]

@@ -19,29 +19,34 @@
 //! | [`strings`] | long strings of a chunk |
 //! | [`target`] | where a file is written |
 //! | [`paths`] | columns from paths: `filename`, directories called `key=value` |
-//! | [`parquet`] | reading Parquet: projection, pruning by statistics, several files as one |
-//! | [`prune`] | whether a condition can hold within known bounds |
+//! | [`parquet`] | Parquet, unless the build has it left out: projection, pruning by statistics, several files as one, row groups |
+//! | [`bounds`] | what files know of the values in some of their rows |
 //! | [`csv`] | CSV: options, guessing, reading, writing |
 //! | [`json`] | values and rows as JSON |
 //! | [`copy`] | the sink that puts the workers' rows in order and writes them |
 //!
 //! Every error names its file; a malformed file is an input error, never a panic.
 
+// What only Parquet uses of the modules below.
+#![cfg_attr(not(feature = "parquet"), allow(dead_code))]
+
+mod bounds;
 mod codec;
 mod columns;
 pub mod copy;
 pub mod csv;
 mod delimiter;
-mod dictionaries;
 mod glob;
 pub mod json;
 mod option_values;
 mod options;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
 pub mod parquet;
 mod paths;
 mod pipe;
-mod prune;
-mod row_groups;
 mod source;
 mod strings;
 mod target;

@@ -17,14 +17,14 @@ use crate::functions::Failure;
 use crate::parameters::{self, Given};
 use crate::runner::Runner;
 use crate::scan::{Left, Scope};
-use entasis::{Arguments, Connection, Database};
+use entasis::{Arguments, Connection, Database, Progress};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -311,39 +311,10 @@ impl Session {
             // The receiver is gone only if it panicked.
             let _ = answer.send((result, left));
         };
-        let progress = live.connection.progress();
-        let (result, left, end) = py.detach(move || {
-            let mut end = End::OfItself;
-            if let Err(error) = live.runner.run(statement) {
-                return (Err(Error::io("starting a thread", &error)), Left::default(), end);
-            }
-            let mut bar = Bar::new(self.bar());
-            let mut began: Option<Instant> = None;
-            loop {
-                let left = began.zip(timeout).map(|(began, all)| all.saturating_sub(began.elapsed()));
-                let look = left.filter(|left| !left.is_zero()).map_or(LOOK, |left| left.min(LOOK));
-                match wait.recv_timeout(look) {
-                    Ok((result, left)) => return (result, left, end),
-                    Err(RecvTimeoutError::Timeout) if has_turn.load(Ordering::Relaxed) => {
-                        began.get_or_insert_with(Instant::now);
-                        if left.is_some_and(|left| left <= look) && matches!(end, End::OfItself) {
-                            end = End::Timeout;
-                            live.connection.cancel_flag().raise();
-                        }
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        let error = Error::internal("the statement's thread ended");
-                        return (Err(error), Left::default(), end);
-                    }
-                }
-                Python::attach(|py| {
-                    if let Err(raised) = py.check_signals().and_then(|()| bar.look(py, progress.get())) {
-                        end = End::Signal(raised);
-                        self.interrupt();
-                    }
-                });
-            }
+        let running = Running { answer: wait, has_turn, progress: live.connection.progress(), timeout };
+        let (result, left, end) = py.detach(move || match live.runner.run(statement) {
+            Ok(()) => self.answer(&live, running),
+            Err(error) => (Err(Error::io("starting a thread", &error)), Left::default(), End::OfItself),
         });
         match (result, end) {
             (_, End::Signal(signal)) => Err(signal),
@@ -360,6 +331,49 @@ impl Session {
             })),
         }
     }
+
+    /// Waits for the answer of a statement, without the GIL. Cancels it when a signal's handler raises, and
+    /// when it takes longer than it may.
+    fn answer<T>(&self, live: &Live, running: Running<T>) -> (Result<T>, Left, End) {
+        let Running { answer, has_turn, progress, timeout } = running;
+        let mut end = End::OfItself;
+        let mut bar = Bar::new(self.bar());
+        let mut began: Option<Instant> = None;
+        loop {
+            let left = began.zip(timeout).map(|(began, all)| all.saturating_sub(began.elapsed()));
+            let look = left.filter(|left| !left.is_zero()).map_or(LOOK, |left| left.min(LOOK));
+            match answer.recv_timeout(look) {
+                Ok((result, left)) => return (result, left, end),
+                Err(RecvTimeoutError::Timeout) if has_turn.load(Ordering::Relaxed) => {
+                    began.get_or_insert_with(Instant::now);
+                    if left.is_some_and(|left| left <= look) && matches!(end, End::OfItself) {
+                        end = End::Timeout;
+                        live.connection.cancel_flag().raise();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let error = Error::internal("the statement's thread ended");
+                    return (Err(error), Left::default(), end);
+                }
+            }
+            Python::attach(|py| {
+                if let Err(raised) = py.check_signals().and_then(|()| bar.look(py, progress.get())) {
+                    end = End::Signal(raised);
+                    self.interrupt();
+                }
+            });
+        }
+    }
+}
+
+/// A statement that runs on its thread.
+struct Running<T> {
+    answer: Receiver<(Result<T>, Left)>,
+    /// Set once the statement has its turn.
+    has_turn: Arc<AtomicBool>,
+    progress: Arc<Progress>,
+    timeout: Option<Duration>,
 }
 
 /// Why a statement has ended.

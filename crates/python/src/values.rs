@@ -80,23 +80,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
         Value::Boolean(v) => PyBool::new(py, *v).to_owned().into_any(),
         Value::Float(v) => PyFloat::new(py, *v).into_any(),
         Value::Text(v) => PyString::new(py, v).into_any(),
-        Value::Bytes(v) => match ty {
-            DataType::List(element) | DataType::Array(element, _) => {
-                let elements = nested::elements(v, *element).map_err(|error| raised(&error))?;
-                let list = elements.iter().map(|value| to_python(py, value, *element));
-                PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)?.into_any()
-            }
-            DataType::Map(entry) => entries(py, v, *entry)?,
-            DataType::Struct(fields) => {
-                let values = nested::fields(v, fields).map_err(|error| raised(&error))?;
-                let dict = PyDict::new(py);
-                for (field, value) in fields.iter().zip(&values) {
-                    dict.set_item(field.name, to_python(py, value, field.ty)?)?;
-                }
-                dict.into_any()
-            }
-            _ => PyBytes::new(py, v).into_any(),
-        },
+        Value::Bytes(v) => from_bytes(py, v, ty)?,
         Value::Interval(v) => {
             let rest = v.micros.rem_euclid(MICROS_PER_DAY);
             let days = i64::from(v.days) + i64::from(v.months) * 30 + v.micros.div_euclid(MICROS_PER_DAY);
@@ -109,48 +93,74 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
                 None => text(py, value, ty),
             }
         }
-        Value::Integer(v) => match ty {
-            // HUGEINT, and the type of a sum of BIGINTs.
-            DataType::Decimal { precision: 38, scale: 0 } => v.into_pyobject(py)?.into_any(),
-            DataType::Decimal { .. } => {
-                DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
+        Value::Integer(v) => from_integer(py, value, *v, ty)?,
+    })
+}
+
+/// A value that is bytes as an object of Python: a list, a dict or bytes.
+fn from_bytes<'py>(py: Python<'py>, bytes: &[u8], ty: DataType) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match ty {
+        DataType::List(element) | DataType::Array(element, _) => {
+            let elements = nested::elements(bytes, *element).map_err(|error| raised(&error))?;
+            let list = elements.iter().map(|value| to_python(py, value, *element));
+            PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        DataType::Map(entry) => entries(py, bytes, *entry)?,
+        DataType::Struct(fields) => {
+            let values = nested::fields(bytes, fields).map_err(|error| raised(&error))?;
+            let dict = PyDict::new(py);
+            for (field, value) in fields.iter().zip(&values) {
+                dict.set_item(field.name, to_python(py, value, field.ty)?)?;
             }
-            DataType::Enum(_) => text(py, value, ty),
-            DataType::Uuid => {
-                let named = PyDict::new(py);
-                named.set_item("int", *v as u128)?;
-                UUID.import(py, "uuid", "UUID")?.call((), Some(&named))?
+            dict.into_any()
+        }
+        _ => PyBytes::new(py, bytes).into_any(),
+    })
+}
+
+/// A value that is an integer inside, `v`, as an object of Python: a number, a date or a time.
+fn from_integer<'py>(py: Python<'py>, value: &Value, v: i128, ty: DataType) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match ty {
+        // HUGEINT, and the type of a sum of BIGINTs.
+        DataType::Decimal { precision: 38, scale: 0 } => v.into_pyobject(py)?.into_any(),
+        DataType::Decimal { .. } => {
+            DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
+        }
+        DataType::Enum(_) => text(py, value, ty),
+        DataType::Uuid => {
+            let named = PyDict::new(py);
+            named.set_item("int", v as u128)?;
+            UUID.import(py, "uuid", "UUID")?.call((), Some(&named))?
+        }
+        DataType::Date => match civil(v as i64) {
+            Some((year, month, day)) => PyDate::new(py, year, month, day)?.into_any(),
+            None => text(py, value, ty),
+        },
+        // Python's days end a microsecond earlier.
+        DataType::Time if v == i128::from(MICROS_PER_DAY) => text(py, value, ty),
+        DataType::Time => {
+            let (hour, minute, second, micros) = clock(v as i64);
+            PyTime::new(py, hour, minute, second, micros, None)?.into_any()
+        }
+        DataType::TimeTz => {
+            let (local, offset) = time_tz::unpack(v as i64);
+            if local == MICROS_PER_DAY {
+                return Ok(text(py, value, ty));
             }
-            DataType::Date => match civil(*v as i64) {
-                Some((year, month, day)) => PyDate::new(py, year, month, day)?.into_any(),
-                None => text(py, value, ty),
-            },
-            // Python's days end a microsecond earlier.
-            DataType::Time if *v == i128::from(MICROS_PER_DAY) => text(py, value, ty),
-            DataType::Time => {
-                let (hour, minute, second, micros) = clock(*v as i64);
-                PyTime::new(py, hour, minute, second, micros, None)?.into_any()
-            }
-            DataType::TimeTz => {
-                let (local, offset) = time_tz::unpack(*v as i64);
-                if local == MICROS_PER_DAY {
-                    return Ok(text(py, value, ty));
-                }
-                let zone = PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, offset as i32, 0, true)?)?;
-                let (hour, minute, second, micros) = clock(local);
-                PyTime::new(py, hour, minute, second, micros, Some(&zone))?.into_any()
-            }
-            DataType::Timestamp => instant(py, value, ty, *v as i64, None)?,
-            // Python's moments have microseconds.
-            DataType::TimestampNs => instant(py, value, ty, micros_of(*v as i64), None)?,
-            DataType::TimestampTz => {
-                let utc = PyTzInfo::utc(py)?;
-                instant(py, value, ty, *v as i64, Some(&utc))?
-            }
-            _ => match i64::try_from(*v) {
-                Ok(v) => v.into_pyobject(py)?.into_any(),
-                Err(_) => v.into_pyobject(py)?.into_any(),
-            },
+            let zone = PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, offset as i32, 0, true)?)?;
+            let (hour, minute, second, micros) = clock(local);
+            PyTime::new(py, hour, minute, second, micros, Some(&zone))?.into_any()
+        }
+        DataType::Timestamp => instant(py, value, ty, v as i64, None)?,
+        // Python's moments have microseconds.
+        DataType::TimestampNs => instant(py, value, ty, micros_of(v as i64), None)?,
+        DataType::TimestampTz => {
+            let utc = PyTzInfo::utc(py)?;
+            instant(py, value, ty, v as i64, Some(&utc))?
+        }
+        _ => match i64::try_from(v) {
+            Ok(v) => v.into_pyobject(py)?.into_any(),
+            Err(_) => v.into_pyobject(py)?.into_any(),
         },
     })
 }

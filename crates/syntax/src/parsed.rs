@@ -223,6 +223,13 @@ impl Parsed {
         matches!(&self.ast, Ast::Sql(statement)
             if matches!(**statement, Query(_) | Insert(_) | Update { .. } | Delete(_) | Merge { .. }))
     }
+    /// The statement that an `EXPLAIN` is about.
+    pub fn explained(&self) -> Option<Parsed> {
+        match &self.ast {
+            Ast::Explain { statement, .. } => Some(Parsed { ast: (**statement).clone(), ..self.clone() }),
+            _ => None,
+        }
+    }
     /// The most bytes that binding it takes while it runs.
     pub fn binding_bytes(&self) -> usize {
         self.tokens * BINDING_BYTES

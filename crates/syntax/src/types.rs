@@ -5,7 +5,7 @@ use super::map_types;
 use super::place::Lines;
 use entasis_vector::expr::DatePart;
 use entasis_vector::{DataType, Error, Result};
-use sqlparser::ast::{self, ArrayElemTypeDef, EnumMember, ExactNumberInfo, TimezoneInfo};
+use sqlparser::ast::{self, ArrayElemTypeDef, EnumMember, ExactNumberInfo, StructField, TimezoneInfo};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -93,42 +93,12 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element),
         ) => shallow(DataType::list(sql_type(element)?))?,
         Sql::Map(key, value) => shallow(DataType::map(sql_type(key)?, sql_type(value)?))?,
-        Sql::Custom(name, within) if name.to_string().eq_ignore_ascii_case("map") => {
-            match within.as_slice() {
-                [key, value] => shallow(DataType::map(parse_type(key)?, parse_type(value)?))?,
-                _ => {
-                    let error = Error::input("a MAP has a type of its keys and one of its values");
-                    return Err(error.with_hint("write MAP(VARCHAR, INTEGER)"));
-                }
-            }
-        }
+        Sql::Custom(name, within) if name.to_string().eq_ignore_ascii_case("map") => map_type(within)?,
         Sql::Array(ArrayElemTypeDef::SquareBracket(element, Some(length))) => {
             shallow(DataType::array(sql_type(element)?, *length)?)?
         }
-        Sql::Struct(fields, _) => {
-            let mut named: Vec<(&str, DataType)> = Vec::with_capacity(fields.len());
-            for field in fields {
-                let name = field
-                    .field_name
-                    .as_ref()
-                    .ok_or_else(|| Error::input("a field of a STRUCT has no name"))?;
-                if named.iter().any(|(own, _)| own.eq_ignore_ascii_case(&name.value)) {
-                    return Err(Error::input(format!("a STRUCT has two fields called {}", name.value)));
-                }
-                named.push((&name.value, sql_type(&field.field_type)?));
-            }
-            DataType::structure(named)
-        }
-        Sql::Enum(members, None) => {
-            let label = |member: &EnumMember| match member {
-                EnumMember::Name(label) => Ok(label.clone()),
-                EnumMember::NamedValue(label, _) => {
-                    Err(Error::not_supported(format!("a number for the label '{label}' of an ENUM")))
-                }
-            };
-            let labels = members.iter().map(label).collect::<Result<Vec<String>>>()?;
-            DataType::enumeration(labels.iter().map(String::as_str))?
-        }
+        Sql::Struct(fields, _) => struct_type(fields)?,
+        Sql::Enum(members, None) => enum_type(members)?,
         Sql::Array(_) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
             return Err(Error::not_supported(format!("the type {ty}"))
                 .with_hint("T[], STRUCT(name T, …) and MAP(T, U) are"));
@@ -137,25 +107,67 @@ pub fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {
             DataType::Decimal { precision: 38, scale: 0 }
         }
-        other => match other.to_string().to_ascii_uppercase().as_str() {
-            "UINTEGER" | "UINT" => DataType::UInt32,
-            "LONG" => DataType::Int64,
-            "TIMESTAMPTZ" => DataType::TimestampTz,
-            "TIMESTAMP_US" => DataType::Timestamp,
-            // What a cast to these rounds to: `rounds_to`.
-            "TIMESTAMP_S" | "TIMESTAMP_MS" => DataType::Timestamp,
-            "TIMESTAMP_NS" => DataType::TimestampNs,
-            name @ ("TIMESTAMPTZ_NS" | "TIME_NS") => {
-                return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
-            }
-            "JSON" => DataType::Json,
-            "JSONB" => {
-                return Err(Error::not_supported("JSONB").with_hint("JSON keeps the text as it is written"));
-            }
-            "GUID" => DataType::Uuid,
-            "BPCHAR" => DataType::Varchar,
-            name => return Err(Error::input(format!("there is no type {name}"))),
-        },
+        other => type_named(&other.to_string().to_ascii_uppercase())?,
+    })
+}
+
+/// `MAP(key, value)`
+fn map_type(within: &[String]) -> Result<DataType> {
+    match within {
+        [key, value] => shallow(DataType::map(parse_type(key)?, parse_type(value)?)),
+        _ => {
+            let error = Error::input("a MAP has a type of its keys and one of its values");
+            Err(error.with_hint("write MAP(VARCHAR, INTEGER)"))
+        }
+    }
+}
+
+/// `STRUCT(name type, …)`
+fn struct_type(fields: &[StructField]) -> Result<DataType> {
+    let mut named: Vec<(&str, DataType)> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let name =
+            field.field_name.as_ref().ok_or_else(|| Error::input("a field of a STRUCT has no name"))?;
+        if named.iter().any(|(own, _)| own.eq_ignore_ascii_case(&name.value)) {
+            return Err(Error::input(format!("a STRUCT has two fields called {}", name.value)));
+        }
+        named.push((&name.value, sql_type(&field.field_type)?));
+    }
+    Ok(DataType::structure(named))
+}
+
+/// `ENUM('label', …)`
+fn enum_type(members: &[EnumMember]) -> Result<DataType> {
+    let label = |member: &EnumMember| match member {
+        EnumMember::Name(label) => Ok(label.clone()),
+        EnumMember::NamedValue(label, _) => {
+            Err(Error::not_supported(format!("a number for the label '{label}' of an ENUM")))
+        }
+    };
+    let labels = members.iter().map(label).collect::<Result<Vec<String>>>()?;
+    DataType::enumeration(labels.iter().map(String::as_str))
+}
+
+/// The type of a name that the parser does not know, in upper case.
+fn type_named(name: &str) -> Result<DataType> {
+    Ok(match name {
+        "UINTEGER" | "UINT" => DataType::UInt32,
+        "LONG" => DataType::Int64,
+        "TIMESTAMPTZ" => DataType::TimestampTz,
+        "TIMESTAMP_US" => DataType::Timestamp,
+        // What a cast to these rounds to: `rounds_to`.
+        "TIMESTAMP_S" | "TIMESTAMP_MS" => DataType::Timestamp,
+        "TIMESTAMP_NS" => DataType::TimestampNs,
+        "TIMESTAMPTZ_NS" | "TIME_NS" => {
+            return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
+        }
+        "JSON" => DataType::Json,
+        "JSONB" => {
+            return Err(Error::not_supported("JSONB").with_hint("JSON keeps the text as it is written"));
+        }
+        "GUID" => DataType::Uuid,
+        "BPCHAR" => DataType::Varchar,
+        name => return Err(Error::input(format!("there is no type {name}"))),
     })
 }
 

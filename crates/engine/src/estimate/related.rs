@@ -6,7 +6,7 @@
 //! all rows of the table that satisfy its filters, and those that have a partner in a join by its key, are
 //! counted when the query is planned, if the zones of blocks lead to few of them.
 
-use super::tester::{Tester, candidates, zone_tests};
+use super::tester::{Tester, candidates, pruning_predicates};
 use super::values::position;
 use crate::plan::{Columns, Related, Scan};
 use entasis_vector::expr::{CompareOp, Expr};
@@ -97,7 +97,7 @@ fn count(scan: &Scan, wanted: &[ColumnId], columns: &Columns) -> Option<Vec<Coun
             counted.add(vector.value(row, *ty));
         }
     };
-    for (group, block) in candidates(scan.relation.table()?, &zone_tests(scan), usize::MAX).blocks {
+    for (group, block) in candidates(scan.relation.table()?, &pruning_predicates(scan), usize::MAX).blocks {
         let first = block * group.block_slots();
         for start in (first..first + group.block_slots()).step_by(CHUNK_ROWS) {
             let run = start..(start + CHUNK_ROWS).min(first + group.block_slots());

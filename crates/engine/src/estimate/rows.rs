@@ -26,8 +26,8 @@ use super::overlap::{SharedPart, overlap};
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Reference, Related,
-    Scan, SetKind, SetOperation, Values, WindowFunction,
+    Aggregate, AggregateCall, AggregateFunction, Columns, Distinct, Frame, JoinKey, JoinKind, Node,
+    Reference, Related, Scan, SetKind, SetOperation, Values, Window, WindowFunction,
 };
 use crate::relation::ColumnStatistics;
 use entasis_vector::expr::Expr;
@@ -93,41 +93,8 @@ fn estimate_over(node: &Node, columns: &Columns, of: &mut dyn FnMut(&Node) -> Es
             estimate_join(join.kind, &join.on, &join.residual, left, right)
         }
         Node::Aggregate(aggregate) => estimate_aggregate(aggregate, of(&aggregate.input)),
-        Node::Distinct(distinct) => {
-            let input = of(&distinct.input);
-            let keys: Vec<Expr> = distinct.keys.iter().map(|id| columns.expr(*id)).collect();
-            let rows = input.groups(keys.iter());
-            let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
-            Estimate {
-                rows,
-                base: input.base.min(input.groups(keys.iter()).max(1.0)),
-                columns: kept,
-                references: if distinct.is_partial { input.references } else { Vec::new() },
-            }
-        }
-        Node::Window(window) => {
-            let mut input = of(&window.input);
-            let partitions = input.groups(window.partition.iter());
-            let new = window.calls.iter().map(|(id, call)| {
-                use WindowFunction as F;
-                let per_partition = input.rows / partitions.max(1.0);
-                let distinct = match call.function {
-                    F::RowNumber | F::Rank | F::DenseRank | F::PercentRank | F::CumeDist => per_partition,
-                    F::Aggregate(_) if call.frame == Frame::whole() => partitions,
-                    _ => input.rows,
-                };
-                (*id, ColumnEstimate::of_distinct(distinct))
-            });
-            let new: Vec<_> = new.collect();
-            input.columns.extend(new);
-            if let Some(top) = window.top {
-                let kept = partitions * top.rows as f64;
-                if kept < input.rows {
-                    input.keep(kept / input.rows);
-                }
-            }
-            input
-        }
+        Node::Distinct(distinct) => estimate_distinct(distinct, columns, of(&distinct.input)),
+        Node::Window(window) => estimate_window(window, of(&window.input)),
         Node::Sort(sort) => {
             let mut input = of(&sort.input);
             if let Some(limit) = sort.limit
@@ -148,6 +115,41 @@ fn estimate_over(node: &Node, columns: &Columns, of: &mut dyn FnMut(&Node) -> Es
         }
         Node::SetOperation(set) => estimate_set_operation(set, columns, of),
     }
+}
+
+fn estimate_distinct(distinct: &Distinct, columns: &Columns, input: Estimate) -> Estimate {
+    let keys: Vec<Expr> = distinct.keys.iter().map(|id| columns.expr(*id)).collect();
+    let rows = input.groups(keys.iter());
+    let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
+    Estimate {
+        rows,
+        base: input.base.min(input.groups(keys.iter()).max(1.0)),
+        columns: kept,
+        references: if distinct.is_partial { input.references } else { Vec::new() },
+    }
+}
+
+fn estimate_window(window: &Window, mut input: Estimate) -> Estimate {
+    let partitions = input.groups(window.partition.iter());
+    let new = window.calls.iter().map(|(id, call)| {
+        use WindowFunction as F;
+        let per_partition = input.rows / partitions.max(1.0);
+        let distinct = match call.function {
+            F::RowNumber | F::Rank | F::DenseRank | F::PercentRank | F::CumeDist => per_partition,
+            F::Aggregate(_) if call.frame == Frame::whole() => partitions,
+            _ => input.rows,
+        };
+        (*id, ColumnEstimate::of_distinct(distinct))
+    });
+    let new: Vec<_> = new.collect();
+    input.columns.extend(new);
+    if let Some(top) = window.top {
+        let kept = partitions * top.rows as f64;
+        if kept < input.rows {
+            input.keep(kept / input.rows);
+        }
+    }
+    input
 }
 
 fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
@@ -309,17 +311,9 @@ pub(crate) fn estimate_join(
         JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => match_share(on, &left, &right),
         _ => 1.0,
     };
-    let keys: Vec<(ColumnEstimate, ColumnEstimate)> =
-        on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
-    let shared: Vec<_> = keys.iter().map(|&(l, r)| overlap([l, r].into_iter())).collect();
-    let parts: Vec<(SharedPart, SharedPart)> =
-        keys.iter().zip(&shared).map(|((l, r), range)| (l.within(*range), r.within(*range))).collect();
-    let domains: Vec<(f64, f64)> = parts.iter().map(|(l, r)| (l.domain, r.domain)).collect();
-    let within: f64 = parts.iter().map(|(l, r)| l.rows * r.rows).product();
-    let selected = within * key_selectivity(&domains, (left.base, right.base));
-
+    let keys = KeyEstimates::of(on, &left, &right);
     let known = if on.is_empty() { 1.0 } else { known_factor(&left, &right) };
-    let selected = selected * known;
+    let selected = keys.selectivity((left.base, right.base)) * known;
     let references = left.references.iter().chain(&right.references).cloned().collect();
     let mut both = Estimate {
         rows: left_rows * right_rows,
@@ -336,22 +330,7 @@ pub(crate) fn estimate_join(
     both.rows = inner;
     match kind {
         JoinKind::Inner => {
-            for (((key, (l, r)), (of_left, of_right)), range) in on.iter().zip(&keys).zip(&parts).zip(&shared)
-            {
-                for side in [&key.left, &key.right] {
-                    if let Expr::Column { id, .. } = side
-                        && let Some(column) = both.columns.get_mut(id)
-                    {
-                        column.domain = of_left.domain.min(of_right.domain);
-                        column.distinct =
-                            (l.distinct * of_left.rows).min(r.distinct * of_right.rows).max(1.0);
-                        column.nulls = 0.0;
-                        if range.is_some() {
-                            (column.range, column.span) = (*range, *range);
-                        }
-                    }
-                }
-            }
+            keys.equate(on, &mut both);
             clamp_distinct(&mut both);
             selectivity::apply_between(residual, &mut both, side);
             both
@@ -372,22 +351,76 @@ pub(crate) fn estimate_join(
             left.columns.insert(mark, ColumnEstimate::of_distinct(2.0));
             left
         }
-        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {
+        JoinKind::Semi => {
             let matched = share * residual_share(residual, &both);
             let mut left = Estimate { rows: left_rows, ..left };
-            if kind == JoinKind::Semi {
-                for (key, (_, r)) in on.iter().zip(&keys) {
-                    if let Expr::Column { id, .. } = &key.left
-                        && let Some(column) = left.columns.get_mut(id)
-                    {
-                        column.distinct = column.distinct.min(r.distinct);
+            keys.restrict(on, &mut left);
+            left.keep(matched.max(1.0 / left_rows.max(1.0)));
+            left
+        }
+        JoinKind::Anti | JoinKind::NullAwareAnti => {
+            let matched = share * residual_share(residual, &both);
+            let mut left = Estimate { rows: left_rows, ..left };
+            left.keep((1.0 - matched).max(0.05));
+            left
+        }
+    }
+}
+
+/// What is believed of the keys of a join, each of both sides.
+struct KeyEstimates {
+    sides: Vec<(ColumnEstimate, ColumnEstimate)>,
+    /// The range that both sides have in common.
+    shared: Vec<Option<(f64, f64)>>,
+    /// What of either side is within it.
+    parts: Vec<(SharedPart, SharedPart)>,
+}
+
+impl KeyEstimates {
+    fn of(on: &[JoinKey], left: &Estimate, right: &Estimate) -> KeyEstimates {
+        let sides: Vec<(ColumnEstimate, ColumnEstimate)> =
+            on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
+        let shared: Vec<_> = sides.iter().map(|&(l, r)| overlap([l, r].into_iter())).collect();
+        let parts = sides.iter().zip(&shared).map(|((l, r), range)| (l.within(*range), r.within(*range)));
+        KeyEstimates { parts: parts.collect(), shared, sides }
+    }
+
+    /// The share of all pairs of rows for which the keys are equal; `base` has the rows that either side ever
+    /// had.
+    fn selectivity(&self, base: (f64, f64)) -> f64 {
+        let domains: Vec<(f64, f64)> = self.parts.iter().map(|(l, r)| (l.domain, r.domain)).collect();
+        let within: f64 = self.parts.iter().map(|(l, r)| l.rows * r.rows).product();
+        within * key_selectivity(&domains, base)
+    }
+
+    /// Makes the key columns of an inner join equal.
+    fn equate(&self, on: &[JoinKey], both: &mut Estimate) {
+        for (((key, (l, r)), (of_left, of_right)), range) in
+            on.iter().zip(&self.sides).zip(&self.parts).zip(&self.shared)
+        {
+            for side in [&key.left, &key.right] {
+                if let Expr::Column { id, .. } = side
+                    && let Some(column) = both.columns.get_mut(id)
+                {
+                    column.domain = of_left.domain.min(of_right.domain);
+                    column.distinct = (l.distinct * of_left.rows).min(r.distinct * of_right.rows).max(1.0);
+                    column.nulls = 0.0;
+                    if range.is_some() {
+                        (column.range, column.span) = (*range, *range);
                     }
                 }
-                left.keep(matched.max(1.0 / left_rows.max(1.0)));
-            } else {
-                left.keep((1.0 - matched).max(0.05));
             }
-            left
+        }
+    }
+
+    /// Leaves the left key columns of a semi join no more values than the right ones have.
+    fn restrict(&self, on: &[JoinKey], left: &mut Estimate) {
+        for (key, (_, r)) in on.iter().zip(&self.sides) {
+            if let Expr::Column { id, .. } = &key.left
+                && let Some(column) = left.columns.get_mut(id)
+            {
+                column.distinct = column.distinct.min(r.distinct);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@
 //!
 //! If no row of the sample satisfies the filters, statistics decide whether that is less than a row's share.
 
-use super::tester::{BlockPlace, Candidates, NONE, Tester, candidates, places, zone_tests};
+use super::tester::{BlockPlace, Candidates, NONE, Tester, candidates, places, pruning_predicates};
 use super::values::position;
 use crate::plan::{Columns, Sampled, Scan};
 use entasis_vector::{ColumnId, DataType};
@@ -58,7 +58,7 @@ pub(crate) fn sample(scan: &Scan, columns: &Columns) -> Option<Sampled> {
     }
     let mut tester = Tester::of(scan, &[], columns)?;
     let (mut rows, mut passed) = (0, 0);
-    let Candidates { blocks, within } = candidates(table, &zone_tests(scan), BLOCKS);
+    let Candidates { blocks, within } = candidates(table, &pruning_predicates(scan), BLOCKS);
     let kept = table.row_sample();
     let is_enough = kept.rows() as f64 * within >= ENOUGH;
     if is_enough {

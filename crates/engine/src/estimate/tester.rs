@@ -2,7 +2,7 @@
 
 use crate::facts::relation_columns;
 use crate::plan::{Columns, Scan};
-use crate::zone_test::ZoneTest;
+use crate::pruning::{KnownBounds, PruningPredicate};
 use entasis_storage::{RowGroup, RowSample, TableSnapshot};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Selection, Vector};
@@ -120,17 +120,17 @@ impl Tester {
 }
 
 /// The conditions that filters of `scan` set on the zones of a block.
-pub(crate) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
+pub(crate) fn pruning_predicates(scan: &Scan) -> Vec<PruningPredicate> {
     let index = |id| scan.columns.iter().find(|(own, _)| *own == id).map(|(_, index)| *index);
     let stored = scan.relation.schema().len();
     let place = |id| index(id).filter(|index| *index != stored);
-    scan.filters.iter().filter_map(|filter| ZoneTest::of(filter, &place)).collect()
+    scan.filters.iter().filter_map(|filter| PruningPredicate::of(filter, &place)).collect()
 }
 
 /// The share of a relation's rows that is in blocks which zones do not rule out by the scan's filters; all if
 /// it has none. Some blocks are looked at.
 pub(crate) fn share_in_zones(scan: &Scan) -> f64 {
-    scan.relation.table().map_or(1.0, |table| candidates(table, &zone_tests(scan), ZONES).within)
+    scan.relation.table().map_or(1.0, |table| candidates(table, &pruning_predicates(scan), ZONES).within)
 }
 
 /// A block: its row group and number.
@@ -146,9 +146,13 @@ pub(crate) struct Candidates<'a> {
 
 /// The blocks whose zones satisfy all tests. Row groups are told apart by their own zones; of the blocks of
 /// those that may have such rows, at most `most` are looked at, which are spread over them.
-pub(crate) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most: usize) -> Candidates<'a> {
+pub(crate) fn candidates<'a>(
+    table: &'a TableSnapshot,
+    tests: &[PruningPredicate],
+    most: usize,
+) -> Candidates<'a> {
     let may_pass = |group: &&RowGroup| {
-        let zone = |column| group.column_zone(column);
+        let zone = |column| Some(KnownBounds::from(group.column_zone(column)));
         group.rows() > 0 && tests.iter().all(|test| test.may_pass(&zone))
     };
     let groups: Vec<&RowGroup> = table.row_groups().filter(may_pass).collect();
@@ -164,7 +168,7 @@ pub(crate) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most:
             }
             number += 1;
             let block = place - before;
-            let zone = |column| group.zone(column, block);
+            let zone = |column| Some(KnownBounds::from(group.zone(column, block)));
             let rows = group.block_rows(block);
             looked += rows;
             if rows > 0 && tests.iter().all(|test| test.may_pass(&zone)) {

@@ -4,10 +4,10 @@
 //! quantity BETWEEN 0 AND 5 AND (price < 18 OR cost > 57)                                        TPC-DS Q28
 //! quantity BETWEEN 6 AND 10 AND (price < 100 OR cost > 31)
 //! ```
-//! Of the rows that satisfy one of them, the range alone tells which one. So if [`super::fuse`] reads a table
-//! once for several aggregates under such conditions, the calls of each have its range as their `FILTER`, and
-//! the scan has all the rest: the disjunction, and the range from the lowest bound to the highest
-//! ([`Disjoint::hull`]), which is tested on codes.
+//! Of the rows that satisfy one of them, the range alone tells which one. So if [`super::merge_aggregates`]
+//! reads a table once for several aggregates under such conditions, the calls of each have its range as their
+//! `FILTER`, and the scan has all the rest: the disjunction, and the range from the lowest bound to the
+//! highest ([`Disjoint::hull`]), which is tested on codes.
 //!
 //! 1. A conjunct that compares a column with a constant is an interval of integers; all of a condition on one
 //!    column are their intersection. A column that has one in each condition may be the one
@@ -18,10 +18,10 @@
 //!
 //! Not here: ranges of floats and of strings.
 
+use crate::access_path;
 use crate::estimate::{estimate_rows, share_in_zones};
 use crate::plan::tree::reads;
 use crate::plan::{Columns, Node, Scan};
-use crate::reach;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
 
@@ -120,7 +120,8 @@ impl Disjoint {
         let whole = |condition: &[Expr]| scan(common.iter().chain(condition).cloned().collect());
         let in_blocks: f64 = conditions.iter().map(|condition| share_in_zones(&whole(condition))).sum();
         let least = OF_BLOCKS * conditions.len() as f64 * share_in_zones(&whole(&self.hull()));
-        in_blocks >= least && !conditions.iter().any(|condition| reach::in_words(&whole(condition)).is_some())
+        in_blocks >= least
+            && !conditions.iter().any(|condition| access_path::in_words(&whole(condition)).is_some())
     }
 }
 
@@ -160,7 +161,7 @@ fn range(condition: &[Expr], column: ColumnId) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::optimizer::fuse;
+    use crate::optimizer::merge_aggregates;
     use crate::optimizer::testing::{Builder, cross, filtered};
     use crate::plan::{Aggregate, AggregateCall, AggregateFunction};
 
@@ -199,7 +200,7 @@ mod tests {
         let first = leaves.next().unwrap();
         let root = leaves.fold(first, cross);
         let mut plan = b.plan(root, &["n"]);
-        fuse::apply(&mut plan).unwrap();
+        merge_aggregates::apply(&mut plan).unwrap();
         plan.to_string()
     }
 

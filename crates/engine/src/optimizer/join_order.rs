@@ -16,8 +16,8 @@
 mod linearize;
 mod pairs;
 
+use super::column_pruning::aggregate_reads;
 use super::join_graph::{Graph, Link, RELATIONS_MAX, Set, members};
-use super::prune::aggregate_reads;
 use crate::cost::Costs;
 use crate::estimate::join_cost::{self, By};
 use crate::estimate::width;

@@ -9,6 +9,7 @@
 
 use super::Definition;
 use super::dictionary::Dictionary;
+use crate::common_subplans::{add_scanned, optimize_part, scan_rows};
 use crate::context::QueryContext;
 use crate::exec::group_table::GroupTable;
 use crate::exec::sink::ResultSink;
@@ -16,7 +17,6 @@ use crate::exec::{Collector, ResultSet, execute};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::plan::{Keeps, Plan};
 use crate::relation::Relation;
-use crate::shared::{add_scanned, optimize_part, scan_rows};
 use crate::work_table::WorkTable;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result};

@@ -9,6 +9,8 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
+#[path = "../../src/access_path/mod.rs"]
+pub mod access_path;
 #[path = "../../src/bounds.rs"]
 mod bounds;
 #[path = "../../src/calibrate/mod.rs"]
@@ -33,12 +35,12 @@ mod memory;
 pub mod optimizer;
 #[path = "../../src/plan/mod.rs"]
 pub mod plan;
-#[path = "../../src/question.rs"]
-pub mod question;
-#[path = "../../src/reach/mod.rs"]
-pub mod reach;
+#[path = "../../src/pruning.rs"]
+pub mod pruning;
 #[path = "../../src/relation.rs"]
 pub mod relation;
+#[path = "../../src/scan_predicates.rs"]
+pub mod scan_predicates;
 #[path = "../../src/settings/mod.rs"]
 mod settings;
 mod sync;
@@ -48,8 +50,6 @@ pub mod template;
 mod threshold;
 #[path = "../../src/work_table.rs"]
 mod work_table;
-#[path = "../../src/zone_test.rs"]
-mod zone_test;
 
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};

@@ -1,7 +1,7 @@
 //! Indexes that are built while others write to the table.
 //!
 //! 1. The index is built from a version of the table, by all workers and without any lock
-//!    ([`crate::define`]).
+//!    ([`crate::ddl`]).
 //! 2. When the statement or its transaction commits, the table has newer versions. Two versions differ in a
 //!    few slices ([`TableSnapshot::difference`]); the index catches up by the rows of these, then by those
 //!    that changed meanwhile, and so on.
@@ -12,7 +12,7 @@
 //! transaction that committed first, as usual.
 
 use super::keys::{KeyChange, change_index, judge_added};
-use crate::interrupt::Interrupt;
+use crate::state::interrupt::Interrupt;
 use entasis_storage::index::{index_columns, index_type};
 use entasis_storage::{RowId, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Result, Value};

@@ -10,7 +10,7 @@
 //! Every wanted row is in the index; otherwise the index is damaged, which ends the statement.
 
 use super::values::Values;
-use crate::interrupt::Interrupt;
+use crate::state::interrupt::Interrupt;
 use entasis_storage::definition::Key;
 use entasis_storage::index::{ROW_NUMBER, index_columns};
 use entasis_storage::{Datum, RowId, Table, TableWriter};

@@ -2,7 +2,7 @@
 
 use super::indexed_rows::{datums, find_rows};
 use super::values::{Values, about, shown};
-use crate::interrupt::Interrupt;
+use crate::state::interrupt::Interrupt;
 use entasis_storage::definition::KeyKind;
 use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::error::sqlstate;

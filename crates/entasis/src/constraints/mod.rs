@@ -1,5 +1,5 @@
-//! Constraints on rows, checked on rows, a writer or snapshots. `change` and `work` decide which rows are
-//! checked and when.
+//! Constraints on rows, checked on rows, a writer or snapshots. `change` and `transaction` decide which rows
+//! are checked and when.
 //!
 //! ```text
 //! catch_up                 indexes that are built while others write

@@ -13,11 +13,11 @@ use super::writers::{InWork, Writers};
 use crate::constraints::keys::{KeyChange, change_index, duplicate};
 use crate::constraints::row::judge_null;
 use crate::constraints::values::{Values, indexed};
-use crate::interrupt::Interrupt;
-use crate::program::{Action, IndexedKey, NewValue, Program};
-use crate::rows::Rows;
+use crate::prepared::program::{Action, IndexedKey, NewValue, Program};
 use crate::session::Session;
-use crate::work::Work;
+use crate::state::interrupt::Interrupt;
+use crate::transaction::TransactionContext;
+use crate::values::rows::Rows;
 use entasis_storage::definition::KeyKind;
 use entasis_storage::{Datum, HeadWriters, RowId, TableWriter, Waiter};
 use entasis_vector::{Result, Value};
@@ -54,12 +54,13 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Rows>> {
         let (program, shared) = (self.program, &session.shared);
         if self.rows.len() > 1 {
-            let mut work = Work::statement(session, &[], std::slice::from_ref(&program.entry), waiter)?;
+            let mut transaction =
+                TransactionContext::of_statement(session, &[], std::slice::from_ref(&program.entry), waiter)?;
             if shared.catalog.changes() != changes {
                 return Ok(None);
             }
-            let Some(changed) = self.with_indexes_in(&mut work)? else { return Ok(None) };
-            work.commit(waiter)?;
+            let Some(changed) = self.with_indexes_in(&mut transaction)? else { return Ok(None) };
+            transaction.commit(waiter)?;
             shared.committed();
             return program.result(changed).map(Some);
         }
@@ -79,19 +80,19 @@ impl<'a> Run<'a> {
         program.result(changed).map(Some)
     }
 
-    /// Runs in a work. If it fails, or cannot be done without a plan, nothing has been changed.
-    pub(super) fn with_indexes_in(self, work: &mut Work) -> Result<Option<Changed>> {
-        let mut interrupt = work.interrupt();
+    /// Runs in a transaction. If it fails, or cannot be done without a plan, nothing has been changed.
+    pub(super) fn with_indexes_in(self, transaction: &mut TransactionContext) -> Result<Option<Changed>> {
+        let mut interrupt = transaction.interrupt();
         let entry = &self.program.entry;
         if self.rows.len() <= 1 {
-            return self.with_indexes(&mut InWork { work: &mut *work, entry }, &mut interrupt);
+            return self.with_indexes(&mut InWork { transaction: &mut *transaction, entry }, &mut interrupt);
         }
-        let mark = work.mark();
-        let added = self.add_all(&mut InWork { work: &mut *work, entry }, &mut interrupt);
+        let mark = transaction.mark();
+        let added = self.add_all(&mut InWork { transaction: &mut *transaction, entry }, &mut interrupt);
         if added.is_err() {
-            work.roll_back(&mark);
+            transaction.roll_back(&mark);
         }
-        work.forget(&mark);
+        transaction.forget(&mark);
         // With a plan, all keys are checked at once, and the error names another row.
         Ok(added.ok())
     }

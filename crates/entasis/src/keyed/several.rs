@@ -5,7 +5,7 @@
 //! ([`TableReader::first_rows`]). More than [`MOST`] rows are left to a plan, which others do not wait for.
 
 use super::{MOST, Run};
-use crate::program::{Keys, Several, Source};
+use crate::prepared::program::{Keys, Several, Source};
 use entasis_storage::{Datum, KeyRange, RowId, TableReader};
 use entasis_vector::Value;
 use std::ops::Bound;

@@ -6,7 +6,7 @@
 
 use super::Run;
 use crate::constraints::row::judge_null;
-use crate::program::{Action, NewValue, ProgramArguments};
+use crate::prepared::program::{Action, NewValue, ProgramArguments};
 use entasis_storage::{Datum, SingleRows, TableWriter};
 use entasis_vector::{Error, Result, Value};
 

@@ -1,6 +1,6 @@
 //! Which layout and layout key a table has, and why: what was declared, and what follows from its keys.
 
-use crate::record::follows;
+use crate::state::workload_stats::follows;
 use entasis_engine::relation::{Definition, LayoutName};
 use entasis_storage::{Layout, TableSnapshot};
 

@@ -7,9 +7,9 @@
 //! columns alone, and stand for all that begin with these. Along a curve partitions are not in the order of
 //! the key, so nothing is placed in them.
 
-use crate::interrupt::Interrupt;
-use crate::record::LaidBy;
-use entasis_engine::reach::Asked;
+use crate::state::interrupt::Interrupt;
+use crate::state::workload_stats::LaidBy;
+use entasis_engine::access_path::Asked;
 use entasis_layout::frequency::{Frequency, Kind, Operation};
 use entasis_layout::partitioning::Partitioning;
 use entasis_storage::{BLOCK_ROWS, Curve, Datum, PartitionInfo, TableSnapshot};

@@ -43,8 +43,8 @@ pub(crate) use tables::{NamedTable, tables};
 pub(crate) use worth::better_key;
 
 use self::sample::{Act, Sample};
-use crate::interrupt::Interrupt;
-use crate::record::{Batch, Record};
+use crate::state::interrupt::Interrupt;
+use crate::state::workload_stats::{Batch, Record};
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::Settings;
 use entasis_engine::relation::Definition;

@@ -4,7 +4,7 @@
 use super::column::Column;
 use super::workload::Workload;
 use super::{Binding, Looked};
-use crate::relations::listed;
+use crate::catalog::listed;
 use entasis_engine::relation::Relation;
 use entasis_layout::frequency::Kind;
 use entasis_layout::ghosts::{Need, allocate, budget};

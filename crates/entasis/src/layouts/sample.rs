@@ -6,11 +6,11 @@
 //! reason; a syntax error is an error, as nothing after it can be read.
 
 use super::{Binding, Looked, literals};
+use entasis_engine::access_path::question_of;
+use entasis_engine::common_subplans;
 use entasis_engine::exec::Settings;
 use entasis_engine::plan::{Node, Plan};
-use entasis_engine::question::Question;
-use entasis_engine::reach::question_of;
-use entasis_engine::shared;
+use entasis_engine::scan_predicates::Question;
 use entasis_sql::{Action, Catalog, Parsed, Statement};
 use entasis_vector::{Error, Result, Value};
 use std::path::Path;
@@ -118,11 +118,11 @@ fn acts_of(
     };
     match bound {
         Statement::Query(plan) => {
-            let plan = shared::optimize(plan, settings).map_err(said)?;
+            let plan = common_subplans::optimize(plan, settings).map_err(said)?;
             Ok(scans(looked, &plan).into_iter().map(Act::Read).collect())
         }
         Statement::Insert(insert) => {
-            let plan = shared::optimize(insert.plan, settings).map_err(said)?;
+            let plan = common_subplans::optimize(insert.plan, settings).map_err(said)?;
             if !is_own(&insert.table) {
                 return Ok(scans(looked, &plan).into_iter().map(Act::Read).collect());
             }
@@ -132,7 +132,7 @@ fn acts_of(
             Ok(rows.into_iter().map(own).collect())
         }
         Statement::Change(change) if is_own(&change.table) => {
-            let plan = shared::optimize(change.plan, settings).map_err(said)?;
+            let plan = common_subplans::optimize(change.plan, settings).map_err(said)?;
             let mut scans = scans(looked, &plan).into_iter();
             let which = scans.next().ok_or("it changes no rows")?;
             let own = match change.action {
@@ -149,7 +149,7 @@ fn acts_of(
             Ok(std::iter::once(own).chain(scans.map(Act::Read)).collect())
         }
         Statement::Change(change) => {
-            let plan = shared::optimize(change.plan, settings).map_err(said)?;
+            let plan = common_subplans::optimize(change.plan, settings).map_err(said)?;
             Ok(scans(looked, &plan).into_iter().map(Act::Read).collect())
         }
         _ => Err("it is neither a query nor a change of rows".to_owned()),

@@ -3,7 +3,7 @@
 
 use super::chosen::Chosen;
 use super::words::time;
-use crate::relations::listed;
+use crate::catalog::listed;
 use entasis_engine::relation::{Definition, Relation};
 use entasis_storage::TableSnapshot;
 use entasis_vector::{DataType, Value};

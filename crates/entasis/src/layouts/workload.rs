@@ -2,8 +2,8 @@
 
 use super::column::Column;
 use super::sample::{Act, Sample};
-use entasis_engine::question::Question;
-use entasis_engine::reach::asked_of;
+use entasis_engine::access_path::asked_of;
+use entasis_engine::scan_predicates::Question;
 use entasis_layout::frequency::{Frequency, Operation};
 use entasis_vector::{Schema, Value};
 use std::ops::Bound;

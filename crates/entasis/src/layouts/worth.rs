@@ -11,13 +11,13 @@
 //! much as the judgement. What it has cost is known at the judgement only; until then it is taken to grow
 //! with the slots that scans may look into ([`Batch::slots`]), at the rate of the last batch.
 //!
-//! [`Batch::slots`]: crate::record::Batch::slots
+//! [`Batch::slots`]: crate::state::workload_stats::Batch::slots
 
 use super::Looked;
 use super::advice::{Advice, advise};
 use super::column::{Column, SAMPLE_ROWS};
 use super::words::time;
-use crate::record::{LaidBy, Record};
+use crate::state::workload_stats::{LaidBy, Record};
 use entasis_storage::TableSnapshot;
 use entasis_vector::Result;
 

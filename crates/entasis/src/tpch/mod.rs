@@ -8,7 +8,7 @@ mod batches;
 
 pub use batches::batches;
 
-use crate::append::TableLoad;
+use crate::api::table_load::TableLoad;
 use crate::{Connection, Result};
 
 macro_rules! queries {

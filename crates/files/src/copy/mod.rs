@@ -4,7 +4,7 @@
 //!    morsel.
 //! 2. The rows of a long morsel become Parquet row groups of their own, which the worker encodes at once: so
 //!    all workers encode, whichever of them is behind. Short morsels are joined to row groups when they are
-//!    written, and encoded outside the lock ([`super::row_groups`]).
+//!    written, and encoded outside the lock ([`RowGroups`]).
 //! 3. Under the lock, a finished part waits until no worker can produce an earlier one: each worker's current
 //!    morsel number only grows, so parts up to the least of them may be written. So the rows in the file have
 //!    the order of their source. If many bytes wait, whoever would add to them waits, too, for its turn: the
@@ -13,6 +13,7 @@
 //!    says when it does not). A statement that fails leaves neither a partial file nor a temporary one, and
 //!    does not touch an older target.
 
+mod batch;
 mod parts;
 mod settings;
 #[cfg(test)]
@@ -21,14 +22,14 @@ mod turns;
 mod worker;
 
 use super::csv::text::{PART_BYTES, Text};
-use super::row_groups::{RowGroups, group_bytes};
+use super::parquet::RowGroups;
 use super::target::Target;
 use super::{Format, MayReplace};
 use arrow_schema::SchemaRef;
+use batch::group_bytes;
 use entasis_arrow::schema_to_arrow;
 use entasis_engine::exec::{MemoryBudget, QueryContext, ResultSink, ResultWorker};
 use entasis_vector::{DataType, Error, Result, Schema, Value};
-use parquet::file::properties::WriterProperties;
 use parts::{FilePart, Output, RowFormat};
 use settings::Settings;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ use std::io::BufWriter;
 use std::sync::{Arc, Condvar, Mutex};
 use turns::{FileState, SharedFile};
 use worker::FileWorker;
+
+pub(crate) use batch::Batch;
 
 /// Whose memory it is, in the words of an error.
 const OWNER: &str = "a file being written";
@@ -67,15 +70,12 @@ pub fn copy_to(
             let out = settings.codec.writer(file).map_err(|e| Error::io(format!("'{path}'"), &e))?;
             Output::Text(Box::new(out))
         }
-        Format::Parquet => {
-            let properties = WriterProperties::builder().set_compression(settings.compression);
-            Output::Parquet(Box::new(RowGroups::new(
-                file,
-                arrow.clone(),
-                properties,
-                (settings.row_group_rows, most_bytes),
-            )?))
-        }
+        Format::Parquet => Output::Parquet(Box::new(RowGroups::new(
+            file,
+            arrow.clone(),
+            settings.compression,
+            (settings.row_group_rows, most_bytes),
+        )?)),
     };
     let mut header = Text::default();
     let mut left_out = 0;

@@ -1,10 +1,11 @@
 //! The parts of a file: rows of one morsel as text, as a record batch or as an encoded row group, and the
 //! output that they are written to.
 
+use super::batch::Batch;
 use super::settings::Settings;
 use crate::codec::Compressor;
 use crate::csv::text::Text;
-use crate::row_groups::{Batch, Encoded, RowGroups};
+use crate::parquet::{Encoded, RowGroups};
 use crate::strings::string_bytes;
 use crate::target::TargetFile;
 use arrow_array::RecordBatch;

@@ -5,8 +5,8 @@ use crate::codec::Codec;
 use crate::csv::write::WriteOptions;
 use crate::json::JsonRows;
 use crate::option_values::{count_option, flag_option, plain, text_option};
+use crate::parquet::PageCompression;
 use entasis_vector::{Error, Result, Schema, Value};
-use parquet::basic::{BrotliLevel, Compression, ZstdLevel};
 
 /// The options of `COPY … TO`.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Settings {
     /// Of CSV and JSON.
     pub(super) codec: Codec,
     /// Of the pages of Parquet.
-    pub(super) compression: Compression,
+    pub(super) compression: PageCompression,
     pub(super) row_group_rows: usize,
 }
 
@@ -60,13 +60,15 @@ impl Settings {
         }
         let format = format.map_or_else(|| Format::promised(path.as_ref()), Ok)?;
         let mut codec = Codec::Plain;
-        let mut of_pages = Compression::ZSTD(ZstdLevel::default());
+        let mut of_pages = PageCompression::default();
         match (format, compression) {
             (Format::Csv | Format::Json, option) => {
                 let given = option.map(|(name, value)| Codec::of_option(name, &value)).transpose()?.flatten();
                 codec = given.unwrap_or_else(|| Codec::of_path(path.as_ref()));
             }
-            (Format::Parquet, Some((name, value))) => of_pages = page_codec(text_option(name, &value)?)?,
+            (Format::Parquet, Some((name, value))) => {
+                of_pages = PageCompression::of_name(text_option(name, &value)?)?
+            }
             (Format::Parquet, None) => {}
         }
         match of_format.iter().find(|(_, other)| *other != format) {
@@ -80,18 +82,5 @@ impl Settings {
                 row_group_rows,
             }),
         }
-    }
-}
-
-fn page_codec(name: &str) -> Result<Compression> {
-    match name.to_ascii_lowercase().as_str() {
-        "none" | "uncompressed" => Ok(Compression::UNCOMPRESSED),
-        "snappy" => Ok(Compression::SNAPPY),
-        "gzip" => Ok(Compression::GZIP(Default::default())),
-        "lz4" => Ok(Compression::LZ4_RAW),
-        "zstd" => Ok(Compression::ZSTD(ZstdLevel::default())),
-        "brotli" => Ok(Compression::BROTLI(BrotliLevel::default())),
-        _ => Err(Error::input(format!("there is no compression '{name}'"))
-            .with_hint("the compressions are zstd, snappy, gzip, brotli, lz4 and none")),
     }
 }

@@ -1,7 +1,6 @@
 use super::turns::WAITING_SHARE;
 use super::*;
 use crate::pipe::LOOK_EVERY;
-use crate::row_groups::group_bytes;
 use crate::test_files::{Directory, read};
 use crate::{Options, open};
 use entasis_engine::exec::CancelFlag;

@@ -5,10 +5,10 @@
 //! them waits, too ([`SharedFile::wait_for_room`]); the worker of the least morsel never does, so somebody
 //! always goes on.
 
+use super::batch::Batch;
 use super::parts::{FilePart, Output, RowFormat};
 use crate::csv::text::Text;
 use crate::pipe::LOOK_EVERY;
-use crate::row_groups::Batch;
 use crate::target::Target;
 use entasis_engine::exec::{MemoryBudget, QueryContext, Reservation};
 use entasis_vector::{Error, ErrorKind, Result};

@@ -1,10 +1,10 @@
 //! A worker of a file: turns its chunks into parts and hands them over when a morsel ends.
 
+use super::batch::{Batch, split};
 use super::parts::{FilePart, RowFormat, parts_of};
 use super::turns::SharedFile;
 use crate::Format;
 use crate::csv::text::Text;
-use crate::row_groups::{Batch, split};
 use entasis_engine::exec::ResultWorker;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;

@@ -16,6 +16,7 @@
 //! | [`write`] | rows to text |
 //! | [`text`] | text being written, and values at its end |
 
+mod block;
 mod encoding;
 mod field;
 mod guess;

@@ -1,8 +1,8 @@
 //! The parallel scan of CSV files.
 //!
-//! 1. Workers take *blocks*, the morsels: under a lock, a worker reads the next megabytes and cuts them after
-//!    the last record that ends there. This is the only sequential step: where a record ends depends on all
-//!    quotes before it.
+//! 1. Workers take *blocks* ([`block`](super::block)), the morsels: under a lock, a worker reads the next
+//!    megabytes and cuts them after the last record that ends there. This is the only sequential step: where
+//!    a record ends depends on all quotes before it.
 //! 2. Outside the lock the worker splits enough records for a chunk into fields, and then converts these
 //!    column by column.
 //!
@@ -14,75 +14,25 @@
 //! instead, and with `store_rejects` it is also recorded. Which rows these are must not depend on the query,
 //! so all columns are converted then.
 
-use super::encoding::Input;
+use super::block::{Block, OWNER, Records, Splitter};
 use super::field::{Texts, read_column};
-use super::lines::{lines, preamble};
-use super::record::{Scanner, Span, last_record_end};
+use super::lines::lines;
+use super::record::{Scanner, Span};
 use super::reject::{Reject, RejectKind};
 use super::{CsvOptions, Dialect};
+use crate::bounds::Bounds;
 use crate::columns::{Origin, write_constants};
 use crate::pipe::Pipe;
-use crate::prune::{Bounds, may_hold};
-use crate::source::{PipeUse, open_bytes};
-use entasis_engine::exec::{CancelFlag, MemoryBudget, QueryContext, Reservation};
+use entasis_engine::exec::{MemoryBudget, QueryContext, Reservation};
+use entasis_engine::pruning::PruningPredicate;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Selection, Vector};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Size of the first blocks of a scan: a `LIMIT` needs no more.
-const BLOCK_BYTES_MIN: usize = 1 << 20;
-/// Size of later blocks: each has enough rows for a row group of its own when they are loaded.
-const BLOCK_BYTES_MAX: usize = 8 << 20;
-/// The longest possible record.
-const RECORD_BYTES_MAX: usize = 1 << 30;
-/// Whose memory it is, in the words of an error.
-const OWNER: &str = "long records of CSV files";
-/// How many times a buffer becomes larger that has no room for a long record. Memory that is not written to
-/// costs nothing, and moving costs what was there.
-const LONG_GROWTH: usize = 4;
 /// Bytes of a text that errors show at most.
 const SHOWN_BYTES: usize = 1 << 10;
-
-/// The bytes of some records, and the memory that is reserved for them if they are more than those of a
-/// block.
-#[derive(Debug, Default)]
-struct Records {
-    bytes: Vec<u8>,
-    memory: Reservation,
-}
-
-impl Records {
-    fn new(budget: &Arc<MemoryBudget>) -> Records {
-        Records { bytes: Vec::new(), memory: Reservation::new(budget) }
-    }
-
-    /// Makes room for `more` bytes.
-    fn reserve(bytes: &mut Vec<u8>, memory: &mut Reservation, more: usize) -> Result<()> {
-        let needed = bytes.len() + more;
-        let is_long = needed > 2 * BLOCK_BYTES_MAX;
-        // The buffers that it had before have been freed a moment ago.
-        let all = needed + needed / (LONG_GROWTH - 1);
-        if is_long && all > memory.bytes() {
-            memory.resize(all)?;
-        }
-        if needed > bytes.capacity() {
-            let growth = if is_long { LONG_GROWTH } else { 2 };
-            bytes.reserve_exact(needed.max(growth * bytes.capacity()) - bytes.len());
-        }
-        Ok(())
-    }
-
-    /// Forgets all bytes, and keeps memory for those of a block.
-    fn clear(&mut self) {
-        self.bytes.clear();
-        if self.memory.bytes() > 0 {
-            self.bytes = Vec::new();
-            self.memory.resize(0).ok();
-        }
-    }
-}
 
 /// A file, and what is known about it.
 #[derive(Debug)]
@@ -99,16 +49,17 @@ pub(super) struct CsvFile {
     pub(super) columns: Vec<Origin>,
 }
 
-struct Inner {
-    name: String,
-    schema: Schema,
+/// What a relation of CSV files is.
+pub(super) struct Inner {
+    pub(super) name: String,
+    pub(super) schema: Schema,
     /// For each column, whether its type was guessed, so that a later value may not fit.
-    guessed: Vec<bool>,
-    files: Vec<CsvFile>,
+    pub(super) guessed: Vec<bool>,
+    pub(super) files: Vec<CsvFile>,
     /// The bytes of text in all of them; `None` if a pipe is among them.
-    bytes: Option<u64>,
-    row_bytes: f64,
-    options: CsvOptions,
+    pub(super) bytes: Option<u64>,
+    pub(super) row_bytes: f64,
+    pub(super) options: CsvOptions,
 }
 
 /// Files whose first rows were examined, as a relation.
@@ -172,27 +123,20 @@ impl Relation for CsvRelation {
         let column_of =
             |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
         // Values from a file's path may rule the file out.
+        let tests: Vec<PruningPredicate> =
+            request.filters.iter().filter_map(|filter| PruningPredicate::of(filter, &column_of)).collect();
         let wanted = |file: &CsvFile| {
-            let bounds = |id: ColumnId| match &file.columns[column_of(id)?] {
+            let of_path = |origin: &Origin| match origin {
                 Origin::Value(value) => Some(Bounds::constant(value, 1)),
                 Origin::Column(_) => None,
             };
-            file.width > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds))
+            let bounds: Vec<Option<Bounds>> = file.columns.iter().map(of_path).collect();
+            let known = |column: usize| bounds.get(column)?.as_ref().map(Bounds::known);
+            file.width > 0 && tests.iter().all(|test| test.may_pass(&known))
         };
         let files = (0..relation.files.len()).filter(|file| wanted(&relation.files[*file])).collect();
         let memory = MemoryBudget::part_of(&context.memory, OWNER);
-        let splitter = Splitter {
-            relation: relation.clone(),
-            cancel: context.cancel.clone(),
-            files,
-            next_file: 0,
-            input: None,
-            fresh: false,
-            carry: Records::new(&memory),
-            line: 1,
-            blocks: 0,
-            bytes: 0,
-        };
+        let splitter = Splitter::new(relation.clone(), files, context.cancel.clone(), &memory);
         Ok(Arc::new(CsvSource {
             relation: relation.clone(),
             columns,
@@ -203,130 +147,6 @@ impl Relation for CsvRelation {
             context: context.clone(),
             memory,
         }))
-    }
-}
-
-/// Cuts the files into blocks of whole records.
-struct Splitter {
-    relation: Arc<Inner>,
-    cancel: CancelFlag,
-    /// The files to read, in order.
-    files: Vec<usize>,
-    next_file: usize,
-    input: Option<Input>,
-    /// Whether nothing of the current file has been read yet.
-    fresh: bool,
-    /// The bytes after the last record that ended in the previous block.
-    carry: Records,
-    /// The line on which `carry` begins, counted from 1.
-    line: usize,
-    blocks: u64,
-    bytes: u64,
-}
-
-/// Whole records of one file.
-#[derive(Debug, Default)]
-struct Block {
-    records: Records,
-    number: u64,
-    file: usize,
-    /// The line on which the block begins.
-    line: usize,
-    /// Whether its first record holds the names of the columns.
-    header: bool,
-}
-
-impl Block {
-    fn bytes(&self) -> &[u8] {
-        &self.records.bytes
-    }
-}
-
-impl Splitter {
-    /// Fills `block` with the next records. False at the end of the last file, and after an error: no other
-    /// worker is to meet it again.
-    fn next(&mut self, block: &mut Block) -> Result<bool> {
-        let filled = self.fill(block);
-        if filled.is_err() {
-            (self.input, self.next_file) = (None, self.files.len());
-            self.carry.clear();
-        }
-        filled
-    }
-
-    fn fill(&mut self, block: &mut Block) -> Result<bool> {
-        block.records.clear();
-        block.header = false;
-        let usual = (BLOCK_BYTES_MIN << (self.blocks / 4).min(8)).min(BLOCK_BYTES_MAX);
-        loop {
-            if self.input.is_none() {
-                let Some(&index) = self.files.get(self.next_file) else { return Ok(false) };
-                let file = &self.relation.files[index];
-                let options = &self.relation.options;
-                let source =
-                    open_bytes(&file.path, file.pipe.as_ref(), options.codec, PipeUse::Take, &self.cancel)?;
-                self.input = Some(Input::new(source, options.encoding, self.cancel.clone()));
-                self.next_file += 1;
-                self.fresh = true;
-                self.carry.clear();
-                self.line = 1;
-                block.header = file.header;
-            }
-            let index = self.files[self.next_file - 1];
-            let CsvFile { path, dialect, .. } = &self.relation.files[index];
-            let Some(input) = &mut self.input else { continue };
-            if self.carry.memory.bytes() > 0 {
-                std::mem::swap(&mut block.records, &mut self.carry);
-            } else {
-                block.records.bytes.append(&mut self.carry.bytes);
-            }
-            let Records { bytes, memory } = &mut block.records;
-            // A record that is longer than a block is scanned again each time, so each time the block is
-            // doubled.
-            let wanted = usual.max(bytes.len());
-            let mut room = |bytes: &mut Vec<u8>, more| Records::reserve(bytes, memory, more);
-            let read = input.read(path, wanted, bytes, &mut room).map_err(|error| {
-                let line = self.line + lines(bytes);
-                error.with_context(format!("'{}', line {line}", path.display()))
-            })?;
-            self.bytes += read as u64;
-            let ended = read < wanted;
-            if std::mem::take(&mut self.fresh) {
-                let (skipped, lines) = preamble(bytes, self.relation.options.skip);
-                bytes.drain(..skipped);
-                self.line += lines;
-            }
-            if ended {
-                self.input = None;
-            } else {
-                match last_record_end(bytes, *dialect) {
-                    Some(end) => {
-                        let Records { bytes: carry, memory } = &mut self.carry;
-                        Records::reserve(carry, memory, bytes.len() - end)?;
-                        carry.extend_from_slice(&bytes[end..]);
-                        bytes.truncate(end);
-                    }
-                    None if bytes.len() < RECORD_BYTES_MAX => {
-                        std::mem::swap(&mut block.records, &mut self.carry);
-                        continue;
-                    }
-                    None => {
-                        let text =
-                            format!("'{}', line {}: a record of more than 1 GB", path.display(), self.line);
-                        return Err(Error::input(text).with_hint("a quote may be missing; try quote => ''"));
-                    }
-                }
-            }
-            block.file = index;
-            block.line = self.line;
-            self.line += lines(block.bytes());
-            if block.bytes().is_empty() {
-                continue;
-            }
-            block.number = self.blocks;
-            self.blocks += 1;
-            return Ok(true);
-        }
     }
 }
 
@@ -367,7 +187,7 @@ impl Source for CsvSource {
 
     fn progress(&self) -> Option<f64> {
         let splitter = self.splitter.lock().unwrap_or_else(PoisonError::into_inner);
-        Some((splitter.bytes as f64 / self.relation.bytes?.max(1) as f64).min(1.0))
+        Some((splitter.bytes() as f64 / self.relation.bytes?.max(1) as f64).min(1.0))
     }
 }
 
@@ -661,6 +481,7 @@ mod tests {
     use crate::option_values::plain;
     use crate::test_files::{Directory, parse_type, read};
     use crate::{Format, Options, read_function};
+    use entasis_engine::exec::CancelFlag;
     use entasis_vector::{DataType, ErrorKind, Value};
 
     fn open(path: &str) -> Result<Arc<dyn Relation>> {

@@ -1,4 +1,4 @@
-//! Parquet files as a relation.
+//! Parquet files as a relation, and the row groups of those that are written ([`row_groups`]).
 //!
 //! 1. Opening reads the footers: schema, row counts, statistics. `unite` makes one list of columns from
 //!    them.
@@ -22,20 +22,27 @@
 
 mod absent;
 mod bytes;
+mod compression;
 mod decode;
+mod dictionaries;
 mod footer;
 mod morsel;
 mod pages;
+mod row_groups;
 mod scan;
 mod select;
 mod unite;
 
+pub(crate) use compression::PageCompression;
+pub(crate) use row_groups::{Encoded, RowGroups};
+
 use super::columns::Origin;
 use super::paths::{self, FileOptions};
-use super::prune::{Bounds, may_hold};
+use crate::bounds::Bounds;
 use arrow_array::{Array, ArrayRef};
 use entasis_arrow::array_to_vector;
 use entasis_engine::exec::{MemoryBudget, QueryContext};
+use entasis_engine::pruning::PruningPredicate;
 use entasis_engine::relation::{
     Certain, ColumnStatistics, Relation, ScanRequest, Source, Statistics, Threshold,
 };
@@ -407,11 +414,13 @@ impl Relation for ParquetRelation {
         inner.check(request)?;
         let column_of =
             |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
+        let tests: Vec<PruningPredicate> =
+            request.filters.iter().filter_map(|filter| PruningPredicate::of(filter, &column_of)).collect();
         let mut morsels = Vec::new();
         for (index, (file, group)) in inner.row_groups().enumerate() {
-            let bounds = |id: ColumnId| column_of(id).map(|column| inner.bounds(column)[index].clone());
+            let known = |column: usize| Some(inner.bounds(column)[index].known());
             let rows = inner.rows(file, group);
-            if rows > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds)) {
+            if rows > 0 && tests.iter().all(|test| test.may_pass(&known)) {
                 morsels.push(Morsel { index, file, group, rows: 0..rows, picked: None });
             }
         }

@@ -15,8 +15,9 @@ use super::footer::{self, guarded};
 use super::morsel::Morsel;
 use super::select::Selected;
 use super::{Inner, ParquetFile, values};
-use crate::prune::{Bounds, may_hold};
+use crate::bounds::Bounds;
 use arrow_array::Array;
+use entasis_engine::pruning::PruningPredicate;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Result, Value};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
@@ -117,6 +118,7 @@ impl Inner {
         column: usize,
         condition: &Expr,
     ) -> Option<RowSelection> {
+        let test = PruningPredicate::of(condition, &|_| Some(column))?;
         let place = file.column(column)?;
         let metadata = file.indexed();
         let (columns, offsets) = (metadata.metadata().column_index()?, metadata.metadata().offset_index()?);
@@ -156,7 +158,7 @@ impl Inner {
                 rows: rows.value(page),
             };
             let row_count = rows.value(page) as usize;
-            RowSelector { row_count, skip: !may_hold(condition, &|_| Some(bounds.clone())) }
+            RowSelector { row_count, skip: !test.may_pass(&|_| Some(bounds.known())) }
         });
         let selectors: Vec<RowSelector> = selectors.collect();
         selectors.iter().any(|run| run.skip).then(|| RowSelection::from(selectors))

@@ -5,7 +5,7 @@ use super::decode::Decoder;
 use super::morsel::Morsel;
 use super::select::{Conditions, Selected, Selector};
 use super::{Batches, Inner};
-use crate::prune::may_hold;
+use entasis_engine::pruning::PruningPredicate;
 use entasis_engine::relation::{ScanRequest, Source, SourceWorker};
 use entasis_vector::expr::Expr;
 use entasis_vector::{Chunk, ColumnId, Result};
@@ -111,9 +111,10 @@ impl ParquetWorker {
     fn may_have_rows(&self, morsel: &Morsel) -> bool {
         let column =
             |id: ColumnId| self.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
-        let bounds =
-            |id: ColumnId| column(id).map(|column| self.relation.bounds(column)[morsel.index].clone());
-        let may = |condition: &Expr| may_hold(condition, &bounds);
+        let known = |column: usize| Some(self.relation.bounds(column)[morsel.index].known());
+        let may = |condition: &Expr| {
+            PruningPredicate::of(condition, &column).is_none_or(|test| test.may_pass(&known))
+        };
         self.conditions.as_ref().is_none_or(|conditions| conditions.may_have_rows(may))
     }
 }

@@ -20,17 +20,48 @@ use std::sync::OnceLock;
 /// All functions, in the order of the page.
 pub const SECTIONS: &[Section] = &[
     Section { title: "Any type", functions: &[kernels::general::FUNCTIONS] },
-    Section { title: "Numbers", functions: &[kernels::numbers::FUNCTIONS] },
+    Section {
+        title: "Numbers",
+        functions: &[
+            kernels::numbers::FUNCTIONS,
+            kernels::trigonometry::FUNCTIONS,
+            kernels::integers::FUNCTIONS,
+            kernels::numbers::PROPERTIES,
+        ],
+    },
     Section {
         title: "Text",
-        functions: &[kernels::text::FUNCTIONS, kernels::written::FUNCTIONS, kernels::similarity::FUNCTIONS],
+        functions: &[
+            kernels::text::PARTS,
+            kernels::padding::FUNCTIONS,
+            kernels::text::FUNCTIONS,
+            kernels::written::FUNCTIONS,
+            kernels::similarity::FUNCTIONS,
+        ],
     },
-    Section { title: "Regular expressions", functions: &[kernels::patterns::FUNCTIONS] },
+    Section {
+        title: "Regular expressions",
+        functions: &[kernels::patterns::FUNCTIONS, kernels::escapes::FUNCTIONS],
+    },
     Section { title: "Bytes, codes and digests", functions: &[kernels::bytes::FUNCTIONS] },
-    Section { title: "Dates and times", functions: &[kernels::calendar::FUNCTIONS] },
+    Section {
+        title: "Dates and times",
+        functions: &[
+            kernels::calendar::PARTS,
+            kernels::date_differences::FUNCTIONS,
+            kernels::calendar::MADE,
+            kernels::intervals::FUNCTIONS,
+            kernels::calendar::CLOCKS,
+        ],
+    },
     Section {
         title: "Lists and structs",
-        functions: &[kernels::lists::FUNCTIONS, kernels::elements::FUNCTIONS],
+        functions: &[
+            kernels::lists::FUNCTIONS,
+            kernels::list_texts::FUNCTIONS,
+            kernels::structs::FUNCTIONS,
+            kernels::elements::FUNCTIONS,
+        ],
     },
     Section { title: "Maps", functions: &[kernels::maps::FUNCTIONS] },
     Section { title: "Formats", functions: &[kernels::formats::FUNCTIONS] },

@@ -2,6 +2,7 @@
 
 use super::number_patterns::{self, Number};
 use super::to_char::{self, Moment};
+use super::to_date;
 use super::{printf, strftime};
 use crate::definition::{Body, Definition, Kernel, Overload, Row, Signature, Writer, define, takes};
 use entasis_vector::expr::calendar::day_of;
@@ -35,7 +36,7 @@ pub const FUNCTIONS: &[Definition] = &[
             takes(
                 &[TEXT, TEXT],
                 DATE,
-                Kernel::Whole(|row| to_char::read_date(row.text(0), row.text(1)).map(Some)),
+                Kernel::Whole(|row| to_date::read_date(row.text(0), row.text(1)).map(Some)),
             ),
             takes(&[DATE], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
             takes(&[TIMESTAMP], DATE, Kernel::Whole(|row| Ok(Some(day_of(row.whole(0)).into())))),
@@ -51,7 +52,7 @@ pub const FUNCTIONS: &[Definition] = &[
             takes(
                 &[TEXT, TEXT],
                 TIMESTAMPTZ,
-                Kernel::Whole(|row| to_char::read(row.text(0), row.text(1), row.zone).map(Some)),
+                Kernel::Whole(|row| to_date::read(row.text(0), row.text(1), row.zone).map(Some)),
             ),
             takes(&[TIMESTAMPTZ], TIMESTAMPTZ, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
             takes(&[DataType::Int64], TIMESTAMPTZ, Kernel::Wide(|row| Ok(Some(row.wide(0) * 1_000_000)))),

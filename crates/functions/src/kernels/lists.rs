@@ -3,18 +3,15 @@
 //!
 //! Positions count from 1; negative ones from the end. What lies outside a list is NULL.
 
-use super::text::split_at;
 use crate::definition::{Body, Definition, Kernel, Row, Signature, Writer, nth};
 use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::statement::{self, Growth};
-use entasis_vector::types::StructField;
-use entasis_vector::value::nested::{self, Reader};
-use entasis_vector::{DataType, Error, Result, Value};
-use std::collections::{BTreeSet, HashSet};
+use entasis_vector::value::nested;
+use entasis_vector::{DataType, Error, Result};
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
-const TEXT: DataType = DataType::Varchar;
 pub(super) const POSITION: DataType = DataType::Int64;
 
 pub(super) const fn typed(
@@ -222,53 +219,6 @@ pub const FUNCTIONS: &[Definition] = &[
         },
         &[("list_max([3, 1, NULL])", "3")],
     ),
-    typed(
-        &["array_to_string", "list_to_string"],
-        "list, separator",
-        "VARCHAR",
-        "the elements that are not NULL as text, with a separator between them",
-        |types| of_list(types, &[TEXT], TEXT, Kernel::Text(joined)),
-        &[("array_to_string([1, NULL, 2], '-')", "1-2")],
-    ),
-    typed(
-        &["string_split", "str_split", "split"],
-        "text, separator",
-        "VARCHAR[]",
-        "the parts of a text between separators; its characters, if the separator is empty; the text alone, if it is NULL",
-        |types| of_texts(types, Kernel::TextOfNulls(|row, out| split(row, out, false))),
-        &[
-            ("string_split('a-b--c', '-')", "[a, b, '', c]"),
-            ("string_split('héj', '')", "[h, é, j]"),
-            ("string_split('a-b', NULL)", "[a-b]"),
-        ],
-    ),
-    typed(
-        &["string_to_array"],
-        "text, separator",
-        "VARCHAR[]",
-        "the parts of a text between separators; its characters, if the separator is empty or NULL",
-        |types| of_texts(types, Kernel::TextOfNulls(|row, out| split(row, out, true))),
-        &[("string_to_array('a-b--c', '-')", "[a, b, '', c]"), ("string_to_array('héj', NULL)", "[h, é, j]")],
-    ),
-    Definition {
-        names: &["named_struct"],
-        arguments: "name, value, …",
-        gives: "struct",
-        does: "a struct with fields of these names; also written as `{'name': value, …}` or `struct_pack(name := value, …)`",
-        examples: &[
-            ("{'a': 1, 'b': 'x'}", "{'a': 1, 'b': x}"),
-            ("named_struct('a', 1, 'b', NULL)", "{'a': 1, 'b': NULL}"),
-        ],
-        body: Body::TypedByConstants(structure),
-    },
-    Definition {
-        names: &["struct_extract"],
-        arguments: "struct, name",
-        gives: "type of the field",
-        does: "a field of a struct; also written as `struct.name` and `struct['name']`",
-        examples: &[("struct_extract({'a': 1, 'b': 'x'}, 'b')", "x"), ("({'a': 1}).a", "1")],
-        body: Body::TypedByConstants(field),
-    },
 ];
 
 pub(super) fn no_such_call() -> Error {
@@ -322,7 +272,7 @@ pub(super) fn with_value(types: &[DataType], result: DataType, kernel: Kernel) -
 }
 
 /// The type of the elements of an argument.
-fn element(row: &Row<'_>, argument: usize) -> DataType {
+pub(super) fn element(row: &Row<'_>, argument: usize) -> DataType {
     match row.ty(argument) {
         DataType::List(element) => *element,
         _ => DataType::Null,
@@ -381,7 +331,7 @@ impl<'a> Set<'a> {
 }
 
 /// Appends an argument as an element of a list, or as a field of a struct.
-fn put(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<()> {
+pub(super) fn put(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<()> {
     match row.ty(i) {
         _ if row.is_null(i) => nested::copy_part(None, out.buffer),
         ty if ty.is_string() => nested::write_string(row.bytes(i), out)?,
@@ -582,118 +532,6 @@ fn least<'a>(row: &Row<'a>) -> Result<Part<'a>> {
 
 fn greatest<'a>(row: &Row<'a>) -> Result<Part<'a>> {
     extreme(row, Ord::max)
-}
-
-fn joined(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
-    let (ty, mut separator) = (element(row, 0), "");
-    for part in row.parts(0) {
-        let Some(part) = part? else { continue };
-        out.copy(separator.as_bytes())?;
-        separator = row.text(1);
-        match ty {
-            TEXT => out.copy(nested::decode_text(part)?.as_bytes())?,
-            ty => out.copy(row.zone.shown(&nested::decode(part, ty)?, ty).as_bytes())?,
-        }
-    }
-    Ok(true)
-}
-
-/// A function of two texts that gives a list of texts.
-fn of_texts(types: &[DataType], kernel: Kernel) -> Result<Signature> {
-    match types {
-        [a, b] if [a, b].iter().all(|ty| matches!(ty, DataType::Varchar | DataType::Null)) => {
-            Ok(Signature { args: vec![TEXT; 2], result: DataType::list(TEXT), kernel })
-        }
-        _ => Err(no_such_call()),
-    }
-}
-
-/// The parts of a text. Without a separator, they are its characters or only the text itself.
-fn split(row: &Row<'_>, out: &mut Writer<'_>, in_characters: bool) -> Result<bool> {
-    if row.is_null(0) {
-        return Ok(false);
-    }
-    let text = row.text(0);
-    let separator = if row.is_null(1) { None } else { Some(row.text(1)) };
-    let separator = separator.or(in_characters.then_some(""));
-    let part = |part: &str, out: &mut Writer<'_>| nested::write_string(part.as_bytes(), out);
-    match separator {
-        None => part(text, out)?,
-        // DuckDB's `string_split` of an empty text has it as its only part, PostgreSQL's function none.
-        Some("") if text.is_empty() && !in_characters => part("", out)?,
-        Some("") => text.char_indices().try_for_each(|(at, c)| part(&text[at..at + c.len_utf8()], out))?,
-        Some(separator) => split_at(text, separator).try_for_each(|text| part(text?, out))?,
-    }
-    nested::end_list(out.buffer);
-    Ok(true)
-}
-
-/// The signature of a struct of names and values in turns.
-fn structure(types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
-    if types.is_empty() || types.len() % 2 == 1 {
-        return Err(no_such_call());
-    }
-    let mut fields: Vec<(&str, DataType)> = Vec::with_capacity(types.len() / 2);
-    let mut names = HashSet::new();
-    for (name, ty) in constants.chunks(2).zip(types.chunks(2)) {
-        let Some(Value::Text(name)) = &name[0] else { return Err(no_such_call()) };
-        if !names.insert(name.to_ascii_lowercase()) {
-            let error = Error::input(format!("a struct has two fields called {name}"));
-            return Err(error.with_hint("give them different names; upper and lower case are the same"));
-        }
-        fields.push((name, ty[1]));
-    }
-    let result = DataType::structure(fields);
-    let kernel = Kernel::TextOfNulls(|row, out| {
-        (1..row.count()).step_by(2).try_for_each(|i| put(row, i, out))?;
-        Ok(true)
-    });
-    Ok(Signature { args: types.to_vec(), result, kernel })
-}
-
-/// The signature of a field of a struct, or of its position from 1.
-fn field(types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
-    let (&[of @ DataType::Struct(fields), key], [_, Some(name)]) = (types, constants) else {
-        return Err(no_such_call());
-    };
-    let at = named(fields, name).ok_or_else(|| {
-        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-        Error::input(format!("a {of} has no field {}", name.display(key)))
-            .with_hint(format!("it has {}", names.join(", ")))
-    })?;
-    let ty = fields[at].ty;
-    Ok(Signature { args: vec![of, key], result: ty, kernel: Kernel::Part(of_field) })
-}
-
-/// The index of the field of this name, or at this position.
-fn named(fields: &[StructField], name: &Value) -> Option<usize> {
-    match name {
-        Value::Text(name) => called(fields, name),
-        Value::Integer(at) => at_position(fields, *at),
-        _ => None,
-    }
-}
-
-fn called(fields: &[StructField], name: &str) -> Option<usize> {
-    fields.iter().position(|field| field.name.eq_ignore_ascii_case(name))
-}
-
-fn at_position(fields: &[StructField], at: i128) -> Option<usize> {
-    usize::try_from(at - 1).ok().filter(|at| *at < fields.len())
-}
-
-fn of_field<'a>(row: &Row<'a>) -> Result<Part<'a>> {
-    let DataType::Struct(fields) = row.ty(0) else { return Err(no_such_call()) };
-    let wanted = match row.ty(1) {
-        DataType::Varchar => called(fields, row.text(1)),
-        _ => at_position(fields, row.wide(1)),
-    };
-    let (before, after) = fields.split_at(wanted.ok_or_else(no_such_call)?);
-    let mut reader = Reader::new(row.bytes(0));
-    for field in before {
-        reader.field(field.ty)?;
-    }
-    after.first().map_or(Ok(None), |field| reader.field(field.ty))
 }
 
 #[cfg(test)]

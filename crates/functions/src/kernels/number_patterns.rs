@@ -7,6 +7,8 @@ use crate::definition::Writer;
 use entasis_vector::types::pow10;
 use entasis_vector::value::write_decimal;
 use entasis_vector::{Error, Result};
+use std::iter::Peekable;
+use std::str::Chars;
 
 /// A piece of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,8 +223,7 @@ pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Res
     };
     let (whole, fraction) = digits.split_at(digits.len() - pattern.behind);
     let whole = whole.trim_start_matches('0');
-    let overflow = whole.len() > pattern.before;
-    fill(&pattern, negative, whole, fraction, overflow, out);
+    Filling::new(&pattern, negative, whole, fraction).write(out);
     Ok(())
 }
 
@@ -234,130 +235,145 @@ fn write_nan(pattern: &Pattern, out: &mut Writer<'_>) {
     out.text(&if pattern.bare { text } else { format!("{text:>width$}", width = width + 1) });
 }
 
-/// Fills the places with the digits.
-fn fill(
-    pattern: &Pattern,
+/// The digits of a number in the places of a pattern.
+struct Filling<'a> {
+    pattern: &'a Pattern,
     negative: bool,
-    whole: &str,
-    fraction: &str,
+    /// Digits before the decimal point, without zeros in front, and after it.
+    whole: &'a str,
+    fraction: &'a str,
+    /// The number has more digits than the pattern has places.
     overflow: bool,
-    out: &mut Writer<'_>,
-) {
-    let bare = pattern.bare;
-    let has = |wanted: &[Part]| pattern.parts.iter().any(|part| wanted.contains(part));
-    let own_sign = has(&[Part::Sign, Part::Minus, Part::PlusMinus, Part::Angles]);
-    let is_zero = whole.is_empty() && fraction.bytes().all(|b| b == b'0');
-    let negative = negative && !is_zero;
-    // The first place with a digit: the number's first, or the pattern's first zero.
-    let first_zero = {
-        let places = pattern.parts.iter().filter(|part| matches!(part, Part::Nine | Part::Zero));
-        places.take(pattern.before).position(|part| *part == Part::Zero).unwrap_or(usize::MAX)
-    };
-    let first_digit = if overflow { 0 } else { pattern.before - whole.len() };
-    let mut start = first_digit.min(first_zero);
-    // FM drops trailing zeros, down to the last 0 of the pattern.
-    let kept = if bare && !overflow {
-        let places: Vec<&Part> = pattern.parts.iter().skip_while(|part| **part != Part::Point).collect();
-        let forced = places.iter().filter(|part| matches!(part, Part::Nine | Part::Zero)).collect::<Vec<_>>();
-        let forced = forced.iter().rposition(|part| ***part == Part::Zero).map_or(0, |at| at + 1);
-        fraction.trim_end_matches('0').len().max(forced)
-    } else {
-        fraction.len()
-    };
-    // A zero before the decimal point is written if there would be no digit at all.
-    if start >= pattern.before && pattern.before > 0 && kept == 0 {
-        start = pattern.before - 1;
+    /// The place of the first digit, and the first that is written, before the decimal point.
+    first_digit: usize,
+    start: usize,
+    /// Number of digits that are written after the decimal point.
+    kept: usize,
+    /// An `S` before all digits: the sign is directly before the first digit.
+    sign_first: bool,
+}
+
+impl<'a> Filling<'a> {
+    fn new(pattern: &'a Pattern, negative: bool, whole: &'a str, fraction: &'a str) -> Filling<'a> {
+        let overflow = whole.len() > pattern.before;
+        let is_zero = whole.is_empty() && fraction.bytes().all(|b| b == b'0');
+        // The first place with a digit: the number's first, or the pattern's first zero.
+        let first_zero = {
+            let places = pattern.parts.iter().filter(|part| matches!(part, Part::Nine | Part::Zero));
+            places.take(pattern.before).position(|part| *part == Part::Zero).unwrap_or(usize::MAX)
+        };
+        let first_digit = if overflow { 0 } else { pattern.before - whole.len() };
+        let kept = if pattern.bare && !overflow { kept_digits(pattern, fraction) } else { fraction.len() };
+        let mut start = first_digit.min(first_zero);
+        // A zero before the decimal point is written if there would be no digit at all.
+        if start >= pattern.before && pattern.before > 0 && kept == 0 {
+            start = pattern.before - 1;
+        }
+        let sign_first = pattern.parts.iter().position(|part| *part == Part::Sign).is_some_and(|at| {
+            pattern.parts[..at].iter().all(|part| !matches!(part, Part::Nine | Part::Zero | Part::Point))
+        });
+        let negative = negative && !is_zero;
+        Filling { pattern, negative, whole, fraction, overflow, first_digit, start, kept, sign_first }
     }
-    let angles = has(&[Part::Angles]);
-    let sign_first = pattern.parts.iter().position(|part| *part == Part::Sign).is_some_and(|at| {
-        pattern.parts[..at].iter().all(|part| !matches!(part, Part::Nine | Part::Zero | Part::Point))
-    });
-    let mut signed = false;
-    // The sign is directly before the first digit.
-    let mut sign_here = |out: &mut Writer<'_>| {
-        if std::mem::replace(&mut signed, true) {
-            return;
-        }
-        match (own_sign, negative) {
-            (false, true) => out.char('-'),
-            (false, false) if !bare => out.char(' '),
-            _ if angles && negative => out.char('<'),
-            _ if angles && !bare => out.char(' '),
-            _ if sign_first => out.char(if negative { '-' } else { '+' }),
-            _ => {}
-        }
-    };
-    let (mut place, mut behind, mut pointed) = (0, 0, false);
-    let mut last = String::new();
-    for part in &pattern.parts {
-        match part {
-            Part::Nine | Part::Zero if pointed => {
-                if behind < kept {
-                    let digit = if overflow { '#' } else { char::from(fraction.as_bytes()[behind]) };
-                    out.char(digit);
-                }
-                behind += 1;
-            }
-            Part::Nine | Part::Zero => {
-                if place >= start {
-                    sign_here(out);
-                    let digit = if overflow {
-                        '#'
-                    } else if place >= first_digit {
-                        char::from(whole.as_bytes()[place - first_digit])
-                    } else {
-                        '0'
-                    };
-                    out.char(digit);
-                    last.push(digit);
-                } else if !bare {
-                    out.char(' ');
-                }
-                place += 1;
-            }
-            Part::Point => {
-                sign_here(out);
-                pointed = true;
-                out.char('.');
-            }
-            Part::Comma if pointed => out.char(','),
-            Part::Comma => match place > start {
-                true => out.char(','),
-                false if !bare => out.char(' '),
-                false => {}
-            },
-            Part::Sign if sign_first => {}
-            Part::Sign => out.char(if negative { '-' } else { '+' }),
-            Part::PlusMinus => out.char(if negative { '-' } else { '+' }),
-            Part::Minus => match negative {
-                true => out.char('-'),
-                false if !bare => out.char(' '),
-                false => {}
-            },
-            Part::Plus => match negative {
-                false => out.char('+'),
-                true if !bare => out.char(' '),
-                true => {}
-            },
-            Part::Angles => match negative {
-                true => out.char('>'),
-                false if !bare => out.char(' '),
-                false => {}
-            },
-            Part::Ordinal(upper) => {
-                if !negative && !overflow && pattern.behind == 0 {
-                    out.text(ending(&last, *upper));
-                }
-            }
-            Part::Currency => {
-                if !bare {
-                    out.char(' ');
-                }
-            }
-            Part::Shift | Part::Roman(_) | Part::Exponent => {}
-            Part::Char(c) => out.char(*c),
+
+    /// What stands directly before the first digit.
+    fn sign(&self) -> Option<char> {
+        let bare = self.pattern.bare;
+        let has = |wanted: &[Part]| self.pattern.parts.iter().any(|part| wanted.contains(part));
+        let own_sign = has(&[Part::Sign, Part::Minus, Part::PlusMinus, Part::Angles]);
+        let angles = has(&[Part::Angles]);
+        match (own_sign, self.negative) {
+            (false, true) => Some('-'),
+            (false, false) if !bare => Some(' '),
+            _ if angles && self.negative => Some('<'),
+            _ if angles && !bare => Some(' '),
+            _ if self.sign_first => Some(self.plus_or_minus()),
+            _ => None,
         }
     }
+
+    fn plus_or_minus(&self) -> char {
+        if self.negative { '-' } else { '+' }
+    }
+
+    /// The digit in a place before the decimal point.
+    fn digit(&self, place: usize) -> char {
+        match place {
+            _ if self.overflow => '#',
+            place if place >= self.first_digit => char::from(self.whole.as_bytes()[place - self.first_digit]),
+            _ => '0',
+        }
+    }
+
+    /// The digit in a place after the decimal point.
+    fn fraction_digit(&self, place: usize) -> char {
+        if self.overflow { '#' } else { char::from(self.fraction.as_bytes()[place]) }
+    }
+
+    /// Writes a mark, or a blank in its place if there is none, which `FM` leaves out.
+    fn mark(&self, mark: char, is_there: bool, out: &mut Writer<'_>) {
+        match is_there {
+            true => out.char(mark),
+            false if !self.pattern.bare => out.char(' '),
+            false => {}
+        }
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        let mut sign = self.sign();
+        let mut write_sign = |out: &mut Writer<'_>| sign.take().into_iter().for_each(|c| out.char(c));
+        let (mut place, mut behind, mut pointed) = (0, 0, false);
+        let mut last = String::new();
+        for part in &self.pattern.parts {
+            match part {
+                Part::Nine | Part::Zero if pointed => {
+                    if behind < self.kept {
+                        out.char(self.fraction_digit(behind));
+                    }
+                    behind += 1;
+                }
+                Part::Nine | Part::Zero => {
+                    if place >= self.start {
+                        write_sign(out);
+                        let digit = self.digit(place);
+                        out.char(digit);
+                        last.push(digit);
+                    } else if !self.pattern.bare {
+                        out.char(' ');
+                    }
+                    place += 1;
+                }
+                Part::Point => {
+                    write_sign(out);
+                    pointed = true;
+                    out.char('.');
+                }
+                Part::Comma => self.mark(',', pointed || place > self.start, out),
+                Part::Sign if self.sign_first => {}
+                Part::Sign | Part::PlusMinus => out.char(self.plus_or_minus()),
+                Part::Minus => self.mark('-', self.negative, out),
+                Part::Plus => self.mark('+', !self.negative, out),
+                Part::Angles => self.mark('>', self.negative, out),
+                Part::Ordinal(upper) => {
+                    if !self.negative && !self.overflow && self.pattern.behind == 0 {
+                        out.text(ending(&last, *upper));
+                    }
+                }
+                Part::Currency => self.mark(' ', false, out),
+                Part::Shift | Part::Roman(_) | Part::Exponent => {}
+                Part::Char(c) => out.char(*c),
+            }
+        }
+    }
+}
+
+/// Number of digits after the decimal point that `FM` leaves: it drops trailing zeros, down to the last 0 of
+/// the pattern.
+fn kept_digits(pattern: &Pattern, fraction: &str) -> usize {
+    let places = pattern.parts.iter().skip_while(|part| **part != Part::Point);
+    let places: Vec<&Part> = places.filter(|part| matches!(part, Part::Nine | Part::Zero)).collect();
+    let forced = places.iter().rposition(|part| **part == Part::Zero).map_or(0, |at| at + 1);
+    fraction.trim_end_matches('0').len().max(forced)
 }
 
 fn ending(digits: &str, upper: bool) -> &'static str {
@@ -443,59 +459,15 @@ pub(super) fn read(text: &str, pattern: &str, scale: u8) -> Result<i128> {
         return Err(Error::not_supported("RN and EEEE in to_number"));
     }
     let mismatch = || Error::input(format!("{text:?} does not fit the number pattern {pattern:?}"));
-    let (mut whole, mut fraction, mut negative, mut pointed) = (String::new(), String::new(), false, false);
-    let mut rest = text.chars().peekable();
-    let mut take_sign = |rest: &mut std::iter::Peekable<std::str::Chars<'_>>| {
-        while rest.peek() == Some(&' ') {
-            rest.next();
-        }
-        if let Some('-' | '+' | '<') = rest.peek() {
-            negative |= matches!(rest.next(), Some('-' | '<'));
-        }
+    let mut reader = Reader {
+        rest: text.chars().peekable(),
+        whole: String::new(),
+        fraction: String::new(),
+        negative: false,
+        pointed: false,
     };
-    for part in &parsed.parts {
-        match part {
-            Part::Nine | Part::Zero => {
-                if whole.is_empty() && fraction.is_empty() {
-                    take_sign(&mut rest);
-                }
-                match rest.peek() {
-                    Some(c) if c.is_ascii_digit() => {
-                        if pointed {
-                            fraction.push(*c)
-                        } else {
-                            whole.push(*c)
-                        }
-                        rest.next();
-                    }
-                    _ => {}
-                }
-            }
-            Part::Point => {
-                pointed = true;
-                // Skips digits for which the pattern has no places.
-                if rest.peek() == Some(&'.') {
-                    rest.next();
-                }
-            }
-            Part::Comma => {
-                if rest.peek() == Some(&',') {
-                    rest.next();
-                }
-            }
-            Part::Sign | Part::Minus | Part::Plus | Part::PlusMinus | Part::Angles => take_sign(&mut rest),
-            Part::Ordinal(_) => {
-                rest.next();
-                rest.next();
-            }
-            Part::Currency | Part::Char(_) => {
-                if rest.peek().is_some_and(|c| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.')) {
-                    rest.next();
-                }
-            }
-            Part::Shift | Part::Roman(_) | Part::Exponent => {}
-        }
-    }
+    parsed.parts.iter().for_each(|part| reader.read(*part));
+    let Reader { mut whole, mut fraction, negative, .. } = reader;
     if whole.is_empty() && fraction.is_empty() {
         return Err(mismatch());
     }
@@ -509,4 +481,55 @@ pub(super) fn read(text: &str, pattern: &str, scale: u8) -> Result<i128> {
     let digits = format!("{whole}{fraction}{}", "0".repeat(zeros));
     let value: i128 = digits.parse().map_err(|_| mismatch())?;
     Ok(if negative { -value } else { value })
+}
+
+/// A text that is read, and the digits that were found before and after the decimal point.
+struct Reader<'t> {
+    rest: Peekable<Chars<'t>>,
+    whole: String,
+    fraction: String,
+    negative: bool,
+    pointed: bool,
+}
+
+impl Reader<'_> {
+    /// Takes what a part of the pattern stands for.
+    fn read(&mut self, part: Part) {
+        match part {
+            Part::Nine | Part::Zero => {
+                if self.whole.is_empty() && self.fraction.is_empty() {
+                    self.sign();
+                }
+                if let Some(digit) = self.rest.next_if(char::is_ascii_digit) {
+                    let digits = if self.pointed { &mut self.fraction } else { &mut self.whole };
+                    digits.push(digit);
+                }
+            }
+            Part::Point => {
+                self.pointed = true;
+                // Skips digits for which the pattern has no places.
+                self.rest.next_if_eq(&'.');
+            }
+            Part::Comma => {
+                self.rest.next_if_eq(&',');
+            }
+            Part::Sign | Part::Minus | Part::Plus | Part::PlusMinus | Part::Angles => self.sign(),
+            Part::Ordinal(_) => {
+                self.rest.next();
+                self.rest.next();
+            }
+            Part::Currency | Part::Char(_) => {
+                self.rest.next_if(|c| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.'));
+            }
+            Part::Shift | Part::Roman(_) | Part::Exponent => {}
+        }
+    }
+
+    /// Takes a sign, and the blanks in front of it.
+    fn sign(&mut self) {
+        while self.rest.next_if_eq(&' ').is_some() {}
+        if let Some(sign) = self.rest.next_if(|c| matches!(c, '-' | '+' | '<')) {
+            self.negative |= matches!(sign, '-' | '<');
+        }
+    }
 }

@@ -3,11 +3,10 @@
 //! Results out of range are errors or infinities as in DuckDB; a result that is undefined (`ln(0)`,
 //! `asin(2)`) is an error.
 
-use super::special::{gamma, ln_gamma};
+use super::rounding::{at_digits, cut, round_float, round_wide, trunc_float, trunc_wide};
 use crate::definition::{Body, Definition, Kernel, Row, Signature, define, elsewhere, takes};
 use crate::types::{common_of, digits};
-use entasis_vector::types::pow10;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Result};
 
 const DOUBLE: DataType = DataType::Float64;
 const REAL: DataType = DataType::Float32;
@@ -29,6 +28,7 @@ macro_rules! float {
         )]
     };
 }
+pub(super) use float;
 
 /// A function of one DOUBLE that is undefined where the condition fails.
 macro_rules! partial {
@@ -45,11 +45,13 @@ macro_rules! partial {
         )]
     };
 }
+pub(super) use partial;
 
-fn undefined<T>(name: &str, x: f64) -> Result<T> {
+pub(super) fn undefined<T>(name: &str, x: f64) -> Result<T> {
     Err(Error::input(format!("{name}({x:?}) is not defined")))
 }
 
+/// Arithmetic, rounding, powers and logarithms.
 pub const FUNCTIONS: &[Definition] = &[
     elsewhere(&["abs"], "x", "type of x", "absolute value", &[("abs(-5)", "5"), ("abs(-1.5)", "1.5")]),
     Definition {
@@ -251,262 +253,10 @@ pub const FUNCTIONS: &[Definition] = &[
         partial!("log10", |x| x > 0.0, f64::log10),
         &[("log10(1000)", "3.0")],
     ),
-    define(&["sin"], "x", "DOUBLE", "sine", partial!("sin", f64::is_finite, f64::sin), &[("sin(0)", "0.0")]),
-    define(
-        &["cos"],
-        "x",
-        "DOUBLE",
-        "cosine",
-        partial!("cos", f64::is_finite, f64::cos),
-        &[("cos(0)", "1.0")],
-    ),
-    define(
-        &["tan"],
-        "x",
-        "DOUBLE",
-        "tangent",
-        partial!("tan", f64::is_finite, f64::tan),
-        &[("tan(0)", "0.0")],
-    ),
-    define(
-        &["cot"],
-        "x",
-        "DOUBLE",
-        "cotangent",
-        partial!("cot", f64::is_finite, |x| 1.0 / x.tan()),
-        &[("round(cot(1), 6)", "0.642093")],
-    ),
-    define(
-        &["asin"],
-        "x",
-        "DOUBLE",
-        "inverse of sine",
-        partial!("asin", |x| x.abs() <= 1.0, f64::asin),
-        &[("asin(0)", "0.0")],
-    ),
-    define(
-        &["acos"],
-        "x",
-        "DOUBLE",
-        "inverse of cosine",
-        partial!("acos", |x| x.abs() <= 1.0, f64::acos),
-        &[("acos(1)", "0.0")],
-    ),
-    define(&["atan"], "x", "DOUBLE", "inverse of tangent", float!(f64::atan), &[("atan(0)", "0.0")]),
-    define(
-        &["atan2"],
-        "y, x",
-        "DOUBLE",
-        "angle of the point (x, y)",
-        &[takes(&[DOUBLE, DOUBLE], DOUBLE, Kernel::Float(|row| Ok(Some(row.float(0).atan2(row.float(1))))))],
-        &[("atan2(0, 1)", "0.0")],
-    ),
-    define(&["sinh"], "x", "DOUBLE", "hyperbolic sine", float!(f64::sinh), &[("sinh(0)", "0.0")]),
-    define(&["cosh"], "x", "DOUBLE", "hyperbolic cosine", float!(f64::cosh), &[("cosh(0)", "1.0")]),
-    define(&["tanh"], "x", "DOUBLE", "hyperbolic tangent", float!(f64::tanh), &[("tanh(0)", "0.0")]),
-    define(&["asinh"], "x", "DOUBLE", "inverse of sinh", float!(f64::asinh), &[("asinh(0)", "0.0")]),
-    define(
-        &["acosh"],
-        "x",
-        "DOUBLE",
-        "inverse of cosh",
-        partial!("acosh", |x| x >= 1.0, f64::acosh),
-        &[("acosh(1)", "0.0")],
-    ),
-    define(
-        &["atanh"],
-        "x",
-        "DOUBLE",
-        "inverse of tanh",
-        partial!("atanh", |x| x.abs() <= 1.0, f64::atanh),
-        &[("atanh(0)", "0.0")],
-    ),
-    define(
-        &["sind"],
-        "x",
-        "DOUBLE",
-        "sine of degrees",
-        partial!("sind", f64::is_finite, |x| of_degrees(x, f64::sin)),
-        &[("sind(30)", "0.5")],
-    ),
-    define(
-        &["cosd"],
-        "x",
-        "DOUBLE",
-        "cosine of degrees",
-        partial!("cosd", f64::is_finite, |x| of_degrees(x, f64::cos)),
-        &[("cosd(60)", "0.5")],
-    ),
-    define(
-        &["tand"],
-        "x",
-        "DOUBLE",
-        "tangent of degrees",
-        partial!("tand", f64::is_finite, tangent_of_degrees),
-        &[("tand(45)", "1.0")],
-    ),
-    define(
-        &["asind"],
-        "x",
-        "DOUBLE",
-        "inverse of sine, in degrees",
-        partial!("asind", |x| x.abs() <= 1.0, |x| to_degrees(x.asin())),
-        &[("asind(0.5)", "30.0")],
-    ),
-    define(
-        &["acosd"],
-        "x",
-        "DOUBLE",
-        "inverse of cosine, in degrees",
-        partial!("acosd", |x| x.abs() <= 1.0, |x| to_degrees(x.acos())),
-        &[("acosd(0.5)", "60.0")],
-    ),
-    define(
-        &["atand"],
-        "x",
-        "DOUBLE",
-        "inverse of tangent, in degrees",
-        float!(|x| to_degrees(x.atan())),
-        &[("atand(1)", "45.0")],
-    ),
-    define(
-        &["cotd"],
-        "x",
-        "DOUBLE",
-        "cotangent of degrees",
-        partial!("cotd", f64::is_finite, |x| 1.0 / tangent_of_degrees(x)),
-        &[("cotd(45)", "1.0")],
-    ),
-    define(
-        &["atan2d"],
-        "y, x",
-        "DOUBLE",
-        "angle of the point (x, y), in degrees",
-        &[takes(
-            &[DOUBLE, DOUBLE],
-            DOUBLE,
-            Kernel::Float(|row| Ok(Some(to_degrees(row.float(0).atan2(row.float(1)))))),
-        )],
-        &[("atan2d(1, 0)", "90.0")],
-    ),
-    define(
-        &["degrees"],
-        "x",
-        "DOUBLE",
-        "radians to degrees",
-        float!(f64::to_degrees),
-        &[("degrees(pi())", "180.0")],
-    ),
-    define(
-        &["radians"],
-        "x",
-        "DOUBLE",
-        "degrees to radians",
-        float!(f64::to_radians),
-        &[("radians(180) = pi()", "true")],
-    ),
-    define(
-        &["pi"],
-        "",
-        "DOUBLE",
-        "the number π",
-        &[takes(&[], DOUBLE, Kernel::Float(|_| Ok(Some(std::f64::consts::PI))))],
-        &[("pi()", "3.141592653589793")],
-    ),
-    define(
-        &["gamma"],
-        "x",
-        "DOUBLE",
-        "gamma function: (x - 1)! of integers",
-        float!(gamma),
-        &[("gamma(5)", "24.0")],
-    ),
-    define(
-        &["lgamma"],
-        "x",
-        "DOUBLE",
-        "logarithm of the gamma function",
-        float!(ln_gamma),
-        &[("lgamma(1)", "0.0")],
-    ),
-    define(
-        &["factorial"],
-        "n",
-        "DECIMAL(38,0)",
-        "product of 1 to n",
-        &[takes(
-            &[BIGINT],
-            WIDE,
-            Kernel::Wide(|row| {
-                let n = row.whole(0);
-                if n < 0 {
-                    return Err(Error::input(format!("factorial({n}) is not defined")));
-                }
-                (1..=i128::from(n.min(40)))
-                    .try_fold(1i128, i128::checked_mul)
-                    .map(Some)
-                    .ok_or_else(|| out_of_range("factorial"))
-            }),
-        )],
-        &[("factorial(5)", "120")],
-    ),
-    define(
-        &["gcd", "greatest_common_divisor"],
-        "a, b",
-        "BIGINT",
-        "greatest common divisor",
-        &[takes(&[BIGINT, BIGINT], BIGINT, Kernel::Wide(|row| Ok(Some(gcd(row.wide(0), row.wide(1))))))],
-        &[("gcd(42, 57)", "3")],
-    ),
-    define(
-        &["lcm", "least_common_multiple"],
-        "a, b",
-        "BIGINT",
-        "least common multiple",
-        &[takes(
-            &[BIGINT, BIGINT],
-            BIGINT,
-            Kernel::Wide(|row| {
-                let (a, b) = (row.wide(0), row.wide(1));
-                Ok(Some(if a == 0 || b == 0 { 0 } else { (a / gcd(a, b) * b).abs() }))
-            }),
-        )],
-        &[("lcm(42, 57)", "798")],
-    ),
-    define(
-        &["bit_count"],
-        "x",
-        "INTEGER",
-        "bits that are set; of a BLOB in all of its bytes",
-        &[
-            takes(
-                &[DataType::Int8],
-                INTEGER,
-                Kernel::Whole(|row| Ok(Some((row.whole(0) as u8).count_ones().into()))),
-            ),
-            takes(
-                &[DataType::Int16],
-                INTEGER,
-                Kernel::Whole(|row| Ok(Some((row.whole(0) as u16).count_ones().into()))),
-            ),
-            takes(
-                &[INTEGER],
-                INTEGER,
-                Kernel::Whole(|row| Ok(Some((row.whole(0) as u32).count_ones().into()))),
-            ),
-            takes(
-                &[BIGINT],
-                INTEGER,
-                Kernel::Whole(|row| Ok(Some((row.whole(0) as u64).count_ones().into()))),
-            ),
-            takes(
-                &[DataType::Blob],
-                INTEGER,
-                Kernel::Whole(|row| Ok(Some(row.bytes(0).iter().map(|b| i64::from(b.count_ones())).sum()))),
-            ),
-        ],
-        &[("bit_count(31)", "5"), ("bit_count(-1::TINYINT)", "8")],
-    ),
+];
+
+/// Properties of a number: as a float, of its digits, of its bucket; and `random`.
+pub const PROPERTIES: &[Definition] = &[
     define(
         &["isnan"],
         "x",
@@ -675,7 +425,7 @@ fn by_zero() -> Error {
     Error::input("division by zero")
 }
 
-fn out_of_range(name: &str) -> Error {
+pub(super) fn out_of_range(name: &str) -> Error {
     Error::input(format!("{name}: the result is out of range"))
 }
 
@@ -684,13 +434,6 @@ fn one_decimal(types: &[DataType], result: DataType, kernel: Kernel) -> Result<S
         [ty] if ty.is_decimal() || ty.is_integer() => Ok(Signature { args: vec![*ty], result, kernel }),
         _ => Err(Error::input("not a decimal")),
     }
-}
-
-fn gcd(mut a: i128, mut b: i128) -> i128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a.abs()
 }
 
 /// The logarithm to any base, exact for powers of integer bases.
@@ -708,31 +451,6 @@ fn logarithm(base: f64, x: f64) -> f64 {
     } else {
         quotient
     }
-}
-
-/// A function of an angle in degrees; exact where the angle is a multiple of 15 and the result a simple
-/// number.
-fn of_degrees(x: f64, f: fn(f64) -> f64) -> f64 {
-    let y = f((x % 360.0).to_radians());
-    let halves = (y * 2.0).round() / 2.0;
-    if x % 15.0 == 0.0 && (y - halves).abs() < 1e-12 { halves } else { y }
-}
-
-/// The tangent of an angle in degrees; infinite at right angles.
-fn tangent_of_degrees(x: f64) -> f64 {
-    let angle = x % 360.0;
-    if angle == 90.0 || angle == -270.0 {
-        f64::INFINITY
-    } else if angle == -90.0 || angle == 270.0 {
-        f64::NEG_INFINITY
-    } else {
-        of_degrees(x, f64::tan)
-    }
-}
-
-fn to_degrees(x: f64) -> f64 {
-    let degrees = x.to_degrees();
-    if (degrees - degrees.round()).abs() < 1e-12 { degrees.round() } else { degrees }
 }
 
 /// Where a number is between two others: 0 at the first, 1 at the second.
@@ -758,132 +476,6 @@ fn width_bucket(row: &Row<'_>) -> Result<Option<i64>> {
         p if p >= 1.0 => count.checked_add(1).ok_or_else(|| out_of_range("width_bucket"))?,
         p => (p * count as f64).floor() as i64 + 1,
     }))
-}
-
-// ---- round and trunc --------------------------------------------------------------------------------------
-
-/// The signature of `round` and `trunc`: integers and floats keep their type, a decimal keeps as many digits
-/// after the decimal point as the second argument says, if that is constant.
-fn cut(
-    types: &[DataType],
-    constants: &[Option<Value>],
-    float: Kernel,
-    wide: fn(&Row<'_>) -> Result<Option<i128>>,
-) -> Result<Signature> {
-    let (Some(&x), 1..=2) = (types.first(), types.len()) else {
-        return Err(Error::input("one or two numbers"));
-    };
-    let mut args = vec![x];
-    if let Some(&count) = types.get(1) {
-        if !(count.is_integer() || matches!(count, DataType::Null | DataType::Varchar)) {
-            return Err(Error::input("the number of digits must be an integer"));
-        }
-        args.push(BIGINT);
-    }
-    let (result, kernel) = match x {
-        ty if ty.is_integer() => (ty, Kernel::Wide(wide)),
-        DataType::Decimal { precision, scale } => {
-            let known = match constants.get(1) {
-                _ if types.len() == 1 => Some(0),
-                Some(Some(Value::Integer(n))) => Some((*n).clamp(-100, 100) as i64),
-                _ => None,
-            };
-            let kept = known.map_or(scale, |n| n.clamp(0, scale.into()) as u8);
-            // A carry fits into the digits that are dropped.
-            let carried = kept == scale && known.is_none_or(|n| n < 0);
-            let precision = (precision + u8::from(carried)).min(38);
-            (DataType::Decimal { precision, scale: kept }, Kernel::Wide(wide))
-        }
-        REAL => (REAL, float),
-        DOUBLE | DataType::Null | DataType::Varchar => {
-            args[0] = DOUBLE;
-            (DOUBLE, float)
-        }
-        _ => return Err(Error::input("not a number")),
-    };
-    Ok(Signature { args, result, kernel })
-}
-
-fn wanted_digits(row: &Row<'_>) -> i64 {
-    if row.count() > 1 { row.whole(1) } else { 0 }
-}
-
-fn round_float(row: &Row<'_>) -> Result<Option<f64>> {
-    Ok(Some(at_digits(row.float(0), wanted_digits(row), f64::round)))
-}
-
-fn trunc_float(row: &Row<'_>) -> Result<Option<f64>> {
-    Ok(Some(at_digits(row.float(0), wanted_digits(row), f64::trunc)))
-}
-
-/// Applies `f` to a float at a number of digits after the decimal point. A float without so many digits is
-/// returned as it is.
-fn at_digits(x: f64, digits: i64, f: fn(f64) -> f64) -> f64 {
-    if !x.is_finite() || x == 0.0 {
-        return x;
-    }
-    let exponent = x.abs().log10().floor() as i64;
-    if digits.saturating_add(exponent) >= 17 {
-        return x;
-    }
-    if digits < -exponent - 1 || digits < -308 {
-        // Less than half a unit.
-        return 0.0_f64.copysign(x);
-    }
-    let power = power_of_ten(digits.unsigned_abs().min(350) as u32);
-    if !power.is_finite() || !(x * power).is_finite() {
-        // A tiny number with digits far after the decimal point: scaled in two steps.
-        let (first, second) =
-            (power_of_ten(300), power_of_ten(digits.saturating_sub(300).clamp(0, 350) as u32));
-        return f(x * first * second) / second / first;
-    }
-    if digits >= 0 { f(x * power) / power } else { f(x / power) * power }
-}
-
-/// The float nearest to 10^n; repeated multiplication would be less accurate.
-fn power_of_ten(n: u32) -> f64 {
-    if n <= 22 { 10f64.powi(n as i32) } else { format!("1e{n}").parse().unwrap_or(f64::INFINITY) }
-}
-
-fn round_wide(row: &Row<'_>) -> Result<Option<i128>> {
-    cut_wide(row, true)
-}
-
-fn trunc_wide(row: &Row<'_>) -> Result<Option<i128>> {
-    cut_wide(row, false)
-}
-
-fn scale_of(ty: DataType) -> i64 {
-    match ty {
-        DataType::Decimal { scale, .. } => scale.into(),
-        _ => 0,
-    }
-}
-
-fn cut_wide(row: &Row<'_>, round: bool) -> Result<Option<i128>> {
-    let (x, scale, target) = (row.wide(0), scale_of(row.ty(0)), scale_of(row.result));
-    // First the number in units of the last kept digit, then at the result's scale, which does not exceed the
-    // argument's.
-    let kept = wanted_digits(row).min(scale);
-    let dropped = scale.saturating_sub(kept);
-    let cut = if dropped == 0 {
-        x
-    } else if dropped > 38 {
-        return Ok(Some(0));
-    } else {
-        let unit = pow10(dropped as u8);
-        let (whole, rest) = (x / unit, x % unit);
-        let carry = round && rest.unsigned_abs() >= unit.unsigned_abs() - rest.unsigned_abs();
-        whole + if carry { x.signum() } else { 0 }
-    };
-    let up = target - kept;
-    match up {
-        0 => Ok(Some(cut)),
-        1..=38 => cut.checked_mul(pow10(up as u8)).map(Some).ok_or_else(|| out_of_range("round")),
-        -38..=-1 => Ok(Some(cut / pow10((-up) as u8))),
-        _ if cut == 0 => Ok(Some(0)),
-        _ => Err(out_of_range("round")),
-    }
 }
 
 /// The type in which values of several types are compared; for `greatest` and `least`.

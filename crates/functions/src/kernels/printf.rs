@@ -52,67 +52,28 @@ fn argument(row: &Row<'_>, format: &str, i: usize) -> Result<usize> {
     if i < row.count() { Ok(i) } else { Err(invalid(format, &format!("it needs {i} arguments"))) }
 }
 
+/// An argument as its conversion writes it, before it is padded.
+struct Converted {
+    negative: bool,
+    /// `0x` and the like.
+    prefix: &'static str,
+    body: String,
+    is_number: bool,
+}
+
+impl Converted {
+    fn number(negative: bool, body: String) -> Converted {
+        Converted { negative, prefix: "", body, is_number: true }
+    }
+}
+
 /// Writes argument `i` by `spec`.
 fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_>) -> Result<()> {
     if spec.width > WIDEST || spec.precision.is_some_and(|p| p > WIDEST) {
         return Err(invalid(format, "it is too wide"));
     }
     let _copies = copies(row, i)?;
-    let (value, ty) = (row.value(i), row.ty(i));
-    let wrong = |kind: char| invalid(format, &format!("{kind:?} does not go with {ty}"));
-    let (negative, prefix, mut body, is_number) = match spec.kind {
-        Some(kind @ ('d' | 'i' | 'u' | 'x' | 'X' | 'o' | 'b' | 'B')) => {
-            let number = whole(&value, ty).ok_or_else(|| wrong(kind))?;
-            let magnitude = number.unsigned_abs();
-            let (prefix, text) = match kind {
-                'x' => ("0x", format!("{magnitude:x}")),
-                'X' => ("0X", format!("{magnitude:X}")),
-                'o' => ("0", format!("{magnitude:o}")),
-                'b' | 'B' => ("0b", format!("{magnitude:b}")),
-                _ => ("", magnitude.to_string()),
-            };
-            (number < 0, if spec.alternate { prefix } else { "" }, text, true)
-        }
-        // Integers beyond 2^53 are no floats.
-        Some('f' | 'F') if ty.is_integer() && whole(&value, ty).is_some() => {
-            let number = whole(&value, ty).unwrap_or(0);
-            let (magnitude, precision) = (number.unsigned_abs(), spec.precision.unwrap_or(6));
-            let point = if precision > 0 { "." } else { "" };
-            (number < 0, "", format!("{magnitude}{point}{}", "0".repeat(precision)), true)
-        }
-        Some(kind @ ('f' | 'F' | 'e' | 'E' | 'g' | 'G' | '%')) => {
-            let number = float(&value, ty).ok_or_else(|| wrong(kind))?;
-            (number.is_sign_negative() && !number.is_nan(), "", float_text(number.abs(), kind, spec), true)
-        }
-        Some('c') => {
-            let number = whole(&value, ty);
-            let c = number.and_then(|n| u32::try_from(n).ok()).and_then(char::from_u32);
-            let text = match &value {
-                Value::Text(text) => text.chars().next().map(String::from),
-                _ => c.map(String::from),
-            };
-            (false, "", text.ok_or_else(|| wrong('c'))?, false)
-        }
-        Some('s') | None => {
-            let is_number = ty.is_numeric();
-            if let (true, Some(_)) = (ty.is_float() || ty.is_decimal(), spec.precision) {
-                let number = float(&value, ty).ok_or_else(|| wrong('s'))?;
-                (number < 0.0, "", float_text(number.abs(), 'g', spec), true)
-            } else {
-                let text = row.zone.shown(&value, ty);
-                let (negative, text) = match text.strip_prefix('-') {
-                    Some(rest) if is_number => (true, rest.to_owned()),
-                    _ => (false, text),
-                };
-                let text = match spec.precision {
-                    Some(longest) if !is_number => text.chars().take(longest).collect(),
-                    _ => text,
-                };
-                (negative, "", text, is_number)
-            }
-        }
-        Some(other) => return Err(invalid(format, &format!("there is no conversion {other:?}"))),
-    };
+    let Converted { negative, prefix, mut body, is_number } = converted(row, i, spec, format)?;
     if let (Some(separator), true) = (spec.grouping, is_number) {
         body = grouped(&body, separator);
     }
@@ -139,6 +100,72 @@ fn write(row: &Row<'_>, i: usize, spec: &Spec, format: &str, out: &mut Writer<'_
     out.copy(body.as_bytes())?;
     (0..after).for_each(|_| out.char(spec.fill));
     Ok(())
+}
+
+/// Argument `i` by the conversion of `spec`.
+fn converted(row: &Row<'_>, i: usize, spec: &Spec, format: &str) -> Result<Converted> {
+    let (value, ty) = (row.value(i), row.ty(i));
+    let wrong = |kind: char| invalid(format, &format!("{kind:?} does not go with {ty}"));
+    Ok(match spec.kind {
+        Some(kind @ ('d' | 'i' | 'u' | 'x' | 'X' | 'o' | 'b' | 'B')) => {
+            let number = whole(&value, ty).ok_or_else(|| wrong(kind))?;
+            let (prefix, body) = integer_text(number.unsigned_abs(), kind);
+            let prefix = if spec.alternate { prefix } else { "" };
+            Converted { prefix, ..Converted::number(number < 0, body) }
+        }
+        // Integers beyond 2^53 are no floats.
+        Some('f' | 'F') if ty.is_integer() && whole(&value, ty).is_some() => {
+            let number = whole(&value, ty).unwrap_or(0);
+            let (magnitude, precision) = (number.unsigned_abs(), spec.precision.unwrap_or(6));
+            let point = if precision > 0 { "." } else { "" };
+            Converted::number(number < 0, format!("{magnitude}{point}{}", "0".repeat(precision)))
+        }
+        Some(kind @ ('f' | 'F' | 'e' | 'E' | 'g' | 'G' | '%')) => {
+            let number = float(&value, ty).ok_or_else(|| wrong(kind))?;
+            let negative = number.is_sign_negative() && !number.is_nan();
+            Converted::number(negative, float_text(number.abs(), kind, spec))
+        }
+        Some('c') => {
+            let number = whole(&value, ty);
+            let c = number.and_then(|n| u32::try_from(n).ok()).and_then(char::from_u32);
+            let text = match &value {
+                Value::Text(text) => text.chars().next().map(String::from),
+                _ => c.map(String::from),
+            };
+            let body = text.ok_or_else(|| wrong('c'))?;
+            Converted { negative: false, prefix: "", body, is_number: false }
+        }
+        Some('s') | None if (ty.is_float() || ty.is_decimal()) && spec.precision.is_some() => {
+            let number = float(&value, ty).ok_or_else(|| wrong('s'))?;
+            Converted::number(number < 0.0, float_text(number.abs(), 'g', spec))
+        }
+        Some('s') | None => own_text(row.zone.shown(&value, ty), ty.is_numeric(), spec),
+        Some(other) => return Err(invalid(format, &format!("there is no conversion {other:?}"))),
+    })
+}
+
+/// The digits of an integer, and what is in front of them if that is asked for.
+fn integer_text(magnitude: u128, kind: char) -> (&'static str, String) {
+    match kind {
+        'x' => ("0x", format!("{magnitude:x}")),
+        'X' => ("0X", format!("{magnitude:X}")),
+        'o' => ("0", format!("{magnitude:o}")),
+        'b' | 'B' => ("0b", format!("{magnitude:b}")),
+        _ => ("", magnitude.to_string()),
+    }
+}
+
+/// An argument as its type is written, cut to the precision unless it is a number.
+fn own_text(text: String, is_number: bool, spec: &Spec) -> Converted {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) if is_number => (true, rest.to_owned()),
+        _ => (false, text),
+    };
+    let body = match spec.precision {
+        Some(longest) if !is_number => text.chars().take(longest).collect(),
+        _ => text,
+    };
+    Converted { negative, prefix: "", body, is_number }
 }
 
 fn whole(value: &Value, ty: DataType) -> Option<i128> {
@@ -423,29 +450,7 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         if width > WIDEST {
             return Err(invalid(format, "it is too wide"));
         }
-        let mut piece = Vec::new();
-        {
-            let mut written = out.beside(&mut piece);
-            match (kind, row.is_null(i)) {
-                ('s', true) => {}
-                ('L', true) => written.text("NULL"),
-                ('I', true) => return Err(invalid(format, "a NULL is no name")),
-                (kind, false) => {
-                    let _copies = copies(row, i)?;
-                    let text = row.shown(i);
-                    match kind {
-                        's' => written.copy(text.as_bytes())?,
-                        'I' => quote_ident(&text, &mut written)?,
-                        'L' => {
-                            quote(&text, &mut written)?;
-                        }
-                        other => return Err(invalid(format, &format!("there is no conversion {other:?}"))),
-                    }
-                }
-                (other, true) => return Err(invalid(format, &format!("there is no conversion {other:?}"))),
-            }
-        }
-        let text = String::from_utf8(piece).map_err(|_| Error::internal("text is not UTF-8"))?;
+        let text = percent_text(row, i, kind, out)?;
         let missing = width.saturating_sub(characters::count(&text)?);
         out.more(text.len() + missing)?;
         if !left {
@@ -458,4 +463,31 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     }
     out.copy(rest.as_bytes())?;
     Ok(true)
+}
+
+/// Argument `i` by a conversion of PostgreSQL's `format`.
+fn percent_text(row: &Row<'_>, i: usize, kind: char, out: &mut Writer<'_>) -> Result<String> {
+    let format = row.text(0);
+    let unknown = |kind: char| invalid(format, &format!("there is no conversion {kind:?}"));
+    let mut piece = Vec::new();
+    let mut written = out.beside(&mut piece);
+    match (kind, row.is_null(i)) {
+        ('s', true) => {}
+        ('L', true) => written.text("NULL"),
+        ('I', true) => return Err(invalid(format, "a NULL is no name")),
+        (kind, false) => {
+            let _copies = copies(row, i)?;
+            let text = row.shown(i);
+            match kind {
+                's' => written.copy(text.as_bytes())?,
+                'I' => quote_ident(&text, &mut written)?,
+                'L' => {
+                    quote(&text, &mut written)?;
+                }
+                other => return Err(unknown(other)),
+            }
+        }
+        (other, true) => return Err(unknown(other)),
+    }
+    String::from_utf8(piece).map_err(|_| Error::internal("text is not UTF-8"))
 }

@@ -67,15 +67,7 @@ pub(super) fn write(
     zone: Option<(TimeZone, i64)>,
     out: &mut Writer<'_>,
 ) -> Result<()> {
-    let offset = zone.map_or(0, |(_, offset)| offset);
-    let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
-    let (year, month, day) = civil_from_days(days);
-    let (seconds, micros) = (time / 1_000_000, time % 1_000_000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let hour12 = if hour % 12 == 0 { 12 } else { hour % 12 };
-    let day_of_year = extract_date(DatePart::DayOfYear, days);
-    let (sunday, monday) =
-        (extract_date(DatePart::DayOfWeek, days), extract_date(DatePart::IsoDayOfWeek, days) - 1);
+    let moment = Moment::new(micros, zone);
     for piece in pieces(format)? {
         let (code, bare) = match piece {
             Piece::Char(c) => {
@@ -84,56 +76,11 @@ pub(super) fn write(
             }
             Piece::Code { code, bare } => (code, bare),
         };
-        let (value, width) = match code {
-            'a' => {
-                out.text(&day_name(days)[..3]);
-                continue;
-            }
-            'A' => {
-                out.text(day_name(days));
-                continue;
-            }
-            'b' | 'h' => {
-                out.text(&month_name(month)[..3]);
-                continue;
-            }
-            'B' => {
-                out.text(month_name(month));
-                continue;
-            }
-            'p' => {
-                out.text(if hour < 12 { "AM" } else { "PM" });
-                continue;
-            }
-            'z' => {
-                let _ = write_offset(out, offset);
-                continue;
-            }
-            'Z' => {
-                out.text(&zone.map_or(String::new(), |(zone, _)| zone.to_string()));
-                continue;
-            }
-            'w' => (sunday, 1),
-            'u' => (monday + 1, 1),
-            'd' => (day.into(), 2),
-            'e' => (day.into(), 1),
-            'm' => (month.into(), 2),
-            'y' => (year.rem_euclid(100), 2),
-            'Y' => (year, 4),
-            'G' => (extract_date(DatePart::IsoYear, days), 4),
-            'H' => (hour, 2),
-            'I' => (hour12, 2),
-            'M' => (minute, 2),
-            'S' => (second, 2),
-            'f' => (micros, 6),
-            'g' => (micros / 1000, 3),
-            'n' => (micros * 1000, 9),
-            'j' => (day_of_year, 3),
-            'U' => ((day_of_year + 6 - sunday) / 7, 2),
-            'W' => ((day_of_year + 6 - monday) / 7, 2),
-            'V' => (extract_date(DatePart::Week, days), 2),
-            's' => (days * 86_400 + seconds - offset, 1),
-            other => return Err(unknown(&format!("%{}{other}", if bare { "-" } else { "" }))),
+        if moment.write_text(code, out) {
+            continue;
+        }
+        let Some((value, width)) = moment.number(code) else {
+            return Err(unknown(&format!("%{}{code}", if bare { "-" } else { "" })));
         };
         let width = if bare { 1 } else { width };
         let _ = match value < 0 {
@@ -142,6 +89,80 @@ pub(super) fn write(
         };
     }
     Ok(())
+}
+
+/// A timestamp to be written.
+struct Moment {
+    days: i64,
+    year: i64,
+    month: u32,
+    day: u32,
+    /// Seconds since midnight, and microseconds since the last of them.
+    seconds: i64,
+    micros: i64,
+    zone: Option<(TimeZone, i64)>,
+}
+
+impl Moment {
+    fn new(micros: i64, zone: Option<(TimeZone, i64)>) -> Moment {
+        let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
+        let (year, month, day) = civil_from_days(days);
+        Moment { days, year, month, day, seconds: time / 1_000_000, micros: time % 1_000_000, zone }
+    }
+
+    /// Seconds by which the zone is ahead of UTC.
+    fn offset(&self) -> i64 {
+        self.zone.map_or(0, |(_, offset)| offset)
+    }
+
+    /// Writes what a code stands for if that is a text; false if it is a number, or unknown.
+    fn write_text(&self, code: char, out: &mut Writer<'_>) -> bool {
+        match code {
+            'a' => out.text(&day_name(self.days)[..3]),
+            'A' => out.text(day_name(self.days)),
+            'b' | 'h' => out.text(&month_name(self.month)[..3]),
+            'B' => out.text(month_name(self.month)),
+            'p' => out.text(if self.seconds < 12 * 3600 { "AM" } else { "PM" }),
+            'z' => {
+                let _ = write_offset(out, self.offset());
+            }
+            'Z' => out.text(&self.zone.map_or(String::new(), |(zone, _)| zone.to_string())),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The number that a code stands for, and how many digits it has at least; `None` if the code is unknown.
+    fn number(&self, code: char) -> Option<(i64, usize)> {
+        let days = self.days;
+        let (hour, minute) = (self.seconds / 3600, self.seconds / 60 % 60);
+        let day_of_year = || extract_date(DatePart::DayOfYear, days);
+        let sunday = || extract_date(DatePart::DayOfWeek, days);
+        let monday = || extract_date(DatePart::IsoDayOfWeek, days) - 1;
+        Some(match code {
+            'w' => (sunday(), 1),
+            'u' => (monday() + 1, 1),
+            'd' => (self.day.into(), 2),
+            'e' => (self.day.into(), 1),
+            'm' => (self.month.into(), 2),
+            'y' => (self.year.rem_euclid(100), 2),
+            'Y' => (self.year, 4),
+            'G' => (extract_date(DatePart::IsoYear, days), 4),
+            'H' => (hour, 2),
+            'I' => (if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
+            'M' => (minute, 2),
+            'S' => (self.seconds % 60, 2),
+            'f' => (self.micros, 6),
+            'g' => (self.micros / 1000, 3),
+            'n' => (self.micros * 1000, 9),
+            'j' => (day_of_year(), 3),
+            'U' => ((day_of_year() + 6 - sunday()) / 7, 2),
+            'W' => ((day_of_year() + 6 - monday()) / 7, 2),
+            'V' => (extract_date(DatePart::Week, days), 2),
+            's' => (days * 86_400 + self.seconds - self.offset(), 1),
+            _ => return None,
+        })
+    }
 }
 
 /// Parses a timestamp by a format, in UTC if the format has an offset.
@@ -168,157 +189,234 @@ impl From<&str> for Reason {
 }
 
 fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
-    let mut rest = text.trim_start();
-    let (mut year, mut month, mut day) = (None, None, None);
-    let (mut hour, mut minute, mut second, mut micros) = (0, 0, 0, 0);
-    let (mut afternoon, mut twelve, mut offset) = (None, false, 0);
-    let mut dated = Dated::default();
-    let mut epoch = None;
+    let mut parser = Parser { rest: text.trim_start(), ..Parser::default() };
     for (i, piece) in pieces.iter().enumerate() {
-        let code = match piece {
-            Piece::Char(c) if c.is_whitespace() => {
-                let trimmed = rest.trim_start();
-                if trimmed.len() == rest.len() && !rest.is_empty() {
-                    return Err("a blank is missing".into());
-                }
-                rest = trimmed;
-                continue;
+        match piece {
+            Piece::Char(c) => parser.character(*c)?,
+            Piece::Code { code, .. } => {
+                let is_adjacent = matches!(pieces.get(i + 1), Some(Piece::Code { .. }));
+                parser.field(*code, is_adjacent)?;
             }
-            Piece::Char(c) => {
-                rest = rest.strip_prefix(*c).ok_or_else(|| Reason::Text(format!("{c:?} is missing")))?;
-                continue;
+        }
+    }
+    parser.finish()
+}
+
+/// A text that is parsed, and the fields that were found.
+#[derive(Default)]
+struct Parser<'t> {
+    rest: &'t str,
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    dated: Dated,
+    time: Time,
+    /// Seconds by which the text's zone is ahead of UTC.
+    offset: i64,
+    /// Seconds since 1970, which replace all else.
+    epoch: Option<i64>,
+}
+
+impl Parser<'_> {
+    /// A character of the format; a blank stands for any number of them.
+    fn character(&mut self, c: char) -> std::result::Result<(), Reason> {
+        if c.is_whitespace() {
+            let trimmed = self.rest.trim_start();
+            if trimmed.len() == self.rest.len() && !self.rest.is_empty() {
+                return Err("a blank is missing".into());
             }
-            Piece::Code { code, .. } => *code,
-        };
-        let mut number = |width: usize| {
-            let digits = rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
-            let value = rest[..digits]
-                .parse::<i64>()
-                .map_err(|_| Reason::Text(format!("%{code} finds no number")))?;
-            rest = &rest[digits..];
-            Ok::<(i64, usize), Reason>((value, digits))
-        };
+            self.rest = trimmed;
+            return Ok(());
+        }
+        self.rest = self.rest.strip_prefix(c).ok_or_else(|| Reason::Text(format!("{c:?} is missing")))?;
+        Ok(())
+    }
+
+    /// The field of a code; `is_adjacent` says that another code follows at once.
+    fn field(&mut self, code: char, is_adjacent: bool) -> std::result::Result<(), Reason> {
         match code {
-            'Y' | 'G' => {
-                let negative = rest.starts_with('-');
-                rest = rest.strip_prefix('-').unwrap_or(rest);
-                let all = rest.bytes().take_while(u8::is_ascii_digit).count();
-                // More than four digits only if no digit can follow.
-                let open = !matches!(pieces.get(i + 1), Some(Piece::Code { .. }));
-                let digits = if open { all.min(6) } else { all.min(4) };
-                let value = rest[..digits].parse::<i64>().map_err(|_| Reason::from("the year is missing"))?;
-                rest = &rest[digits..];
-                let value = if negative { -value } else { value };
-                if code == 'Y' { year = Some(value) } else { dated.iso_year = Some(value) }
-            }
+            'Y' => self.year = Some(self.full_year(is_adjacent)?),
+            'G' => self.dated.iso_year = Some(self.full_year(is_adjacent)?),
             'y' => {
-                let (value, _) = number(2)?;
-                year = Some(if value < 70 { 2000 + value } else { 1900 + value });
+                let value = self.number(code, 2)?;
+                self.year = Some(if value < 70 { 2000 + value } else { 1900 + value });
             }
-            'm' => month = Some(number(2)?.0),
-            'd' | 'e' => day = Some(number(2)?.0),
-            'H' => hour = number(2)?.0,
+            'm' => self.month = Some(self.number(code, 2)?),
+            'd' | 'e' => self.day = Some(self.number(code, 2)?),
+            'H' => self.time.hour = self.number(code, 2)?,
             'I' => {
-                hour = number(2)?.0;
-                twelve = true;
+                self.time.hour = self.number(code, 2)?;
+                self.time.twelve = true;
             }
-            'M' => minute = number(2)?.0,
-            'S' => second = number(2)?.0,
-            'j' => dated.by(Way::DayOfYear, number(3)?.0)?,
-            'V' => dated.by(Way::IsoWeek, number(2)?.0)?,
-            'U' => dated.by(Way::SundayWeek, number(2)?.0)?,
-            'W' => dated.by(Way::MondayWeek, number(2)?.0)?,
-            'w' => dated.day = Some(number(1)?.0),
-            'u' => dated.iso_day = Some(number(1)?.0),
-            's' => epoch = Some(number(12)?.0),
-            'f' | 'n' | 'g' => {
-                let (value, digits) = number(9)?;
-                micros = if digits <= 6 {
-                    value * 10i64.pow(6 - digits as u32)
-                } else {
-                    value / 10i64.pow(digits as u32 - 6)
-                };
-            }
-            'p' => {
-                let half = rest.get(..2).map(str::to_ascii_lowercase);
-                afternoon = match half.as_deref() {
-                    Some("am") => Some(false),
-                    Some("pm") => Some(true),
-                    _ => return Err("AM or PM is missing".into()),
-                };
-                rest = &rest[2..];
-            }
+            'M' => self.time.minute = self.number(code, 2)?,
+            'S' => self.time.second = self.number(code, 2)?,
+            'f' | 'n' | 'g' => self.time.micros = self.fraction(code)?,
+            'p' => self.time.afternoon = Some(self.afternoon()?),
+            'j' => self.dated_by(Way::DayOfYear, code, 3)?,
+            'V' => self.dated_by(Way::IsoWeek, code, 2)?,
+            'U' => self.dated_by(Way::SundayWeek, code, 2)?,
+            'W' => self.dated_by(Way::MondayWeek, code, 2)?,
+            'w' => self.dated.day = Some(self.number(code, 1)?),
+            'u' => self.dated.iso_day = Some(self.number(code, 1)?),
+            's' => self.epoch = Some(self.number(code, 12)?),
             'a' | 'A' => {
                 // It says nothing that the others do not say.
-                let (_, after) =
-                    named(rest, (3..10).map(day_name), code == 'a').ok_or("the name of a day is missing")?;
-                rest = after;
+                let (_, after) = named(self.rest, (3..10).map(day_name), code == 'a')
+                    .ok_or("the name of a day is missing")?;
+                self.rest = after;
             }
             'b' | 'h' | 'B' => {
-                let (at, after) = named(rest, (1..13).map(month_name), code != 'B')
+                let (at, after) = named(self.rest, (1..13).map(month_name), code != 'B')
                     .ok_or("the name of a month is missing")?;
-                month = Some(at as i64 + 1);
-                rest = after;
+                self.month = Some(at as i64 + 1);
+                self.rest = after;
             }
             'z' => {
-                let sign = match rest.bytes().next() {
-                    Some(b'+') => 1,
-                    Some(b'-') => -1,
-                    Some(b'Z' | b'z') => {
-                        rest = &rest[1..];
-                        continue;
-                    }
-                    _ => return Err("an offset is missing".into()),
-                };
-                rest = &rest[1..];
-                let digits = |text: &str| {
-                    text.get(..2)
-                        .filter(|d| d.bytes().all(|b| b.is_ascii_digit()))
-                        .and_then(|d| d.parse::<i64>().ok())
-                };
-                let hours = digits(rest).ok_or("an offset is missing")?;
-                rest = rest[2..].strip_prefix(':').unwrap_or(&rest[2..]);
-                let minutes = digits(rest);
-                rest = if minutes.is_some() { &rest[2..] } else { rest };
-                offset = sign * (hours * 3600 + minutes.unwrap_or(0) * 60);
+                if let Some(offset) = self.offset()? {
+                    self.offset = offset;
+                }
             }
             'Z' => {
-                let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-                if !matches!(rest[..letters].to_ascii_lowercase().as_str(), "utc" | "gmt" | "z" | "ut") {
+                let letters = self.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+                let name = self.rest[..letters].to_ascii_lowercase();
+                if !matches!(name.as_str(), "utc" | "gmt" | "z" | "ut") {
                     return Err("%Z takes only UTC".into());
                 }
-                rest = &rest[letters..];
+                self.rest = &self.rest[letters..];
             }
             other => return Err(Reason::Code(format!("%{other}"))),
         }
+        Ok(())
     }
-    if !rest.trim_end().is_empty() {
-        return Err(Reason::Text(format!("{rest:?} is left")));
+
+    /// The digits at the start of the rest, at most so many.
+    fn digits(&mut self, code: char, width: usize) -> std::result::Result<(i64, usize), Reason> {
+        let digits = self.rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
+        let value = self.rest[..digits]
+            .parse::<i64>()
+            .map_err(|_| Reason::Text(format!("%{code} finds no number")))?;
+        self.rest = &self.rest[digits..];
+        Ok((value, digits))
     }
-    if let Some(epoch) = epoch {
-        return Ok(epoch * 1_000_000);
+
+    /// A number of at most so many digits.
+    fn number(&mut self, code: char, width: usize) -> std::result::Result<i64, Reason> {
+        self.digits(code, width).map(|(value, _)| value)
     }
-    if twelve || afternoon.is_some() {
-        if !(1..=12).contains(&hour) && twelve {
+
+    /// A week, or the day of the year.
+    fn dated_by(&mut self, way: Way, code: char, width: usize) -> std::result::Result<(), Reason> {
+        let number = self.number(code, width)?;
+        self.dated.by(way, number)
+    }
+
+    /// A year of four digits, or of more, and with a sign, if no other code follows at once.
+    fn full_year(&mut self, is_adjacent: bool) -> std::result::Result<i64, Reason> {
+        let negative = self.rest.starts_with('-');
+        let rest = self.rest.strip_prefix('-').unwrap_or(self.rest);
+        let all = rest.bytes().take_while(u8::is_ascii_digit).count();
+        // More than four digits only if no digit can follow.
+        let digits = if is_adjacent { all.min(4) } else { all.min(6) };
+        let value = rest[..digits].parse::<i64>().map_err(|_| Reason::from("the year is missing"))?;
+        self.rest = &rest[digits..];
+        Ok(if negative { -value } else { value })
+    }
+
+    /// The microseconds of a fraction of a second.
+    fn fraction(&mut self, code: char) -> std::result::Result<i64, Reason> {
+        let (value, digits) = self.digits(code, 9)?;
+        Ok(match digits <= 6 {
+            true => value * 10i64.pow(6 - digits as u32),
+            false => value / 10i64.pow(digits as u32 - 6),
+        })
+    }
+
+    /// True for PM, false for AM.
+    fn afternoon(&mut self) -> std::result::Result<bool, Reason> {
+        let half = self.rest.get(..2).map(str::to_ascii_lowercase);
+        let afternoon = match half.as_deref() {
+            Some("am") => false,
+            Some("pm") => true,
+            _ => return Err("AM or PM is missing".into()),
+        };
+        self.rest = &self.rest[2..];
+        Ok(afternoon)
+    }
+
+    /// An offset from UTC, in seconds; `None` for `Z`, which says that there is none.
+    fn offset(&mut self) -> std::result::Result<Option<i64>, Reason> {
+        let sign = match self.rest.bytes().next() {
+            Some(b'+') => 1,
+            Some(b'-') => -1,
+            Some(b'Z' | b'z') => {
+                self.rest = &self.rest[1..];
+                return Ok(None);
+            }
+            _ => return Err("an offset is missing".into()),
+        };
+        let rest = &self.rest[1..];
+        let digits = |text: &str| {
+            text.get(..2)
+                .filter(|d| d.bytes().all(|b| b.is_ascii_digit()))
+                .and_then(|d| d.parse::<i64>().ok())
+        };
+        let hours = digits(rest).ok_or("an offset is missing")?;
+        let rest = rest[2..].strip_prefix(':').unwrap_or(&rest[2..]);
+        let minutes = digits(rest);
+        self.rest = if minutes.is_some() { &rest[2..] } else { rest };
+        Ok(Some(sign * (hours * 3600 + minutes.unwrap_or(0) * 60)))
+    }
+
+    /// The timestamp, once all codes of the format are read.
+    fn finish(self) -> std::result::Result<i64, Reason> {
+        if !self.rest.trim_end().is_empty() {
+            return Err(Reason::Text(format!("{:?} is left", self.rest)));
+        }
+        if let Some(epoch) = self.epoch {
+            return Ok(epoch * 1_000_000);
+        }
+        let seconds = self.time.seconds()?;
+        let reason = |error: Error| Reason::Text(error.message().to_owned());
+        let Parser { year, month, day, .. } = self;
+        let days = match self.dated.days(year) {
+            // A month or a day of it counts for more than any week.
+            Some(days) if month.is_none() && day.is_none() => days?,
+            _ => date_of(year.unwrap_or(1900), month.unwrap_or(1), day.unwrap_or(1)).map_err(reason)?,
+        };
+        at(days, (seconds - self.offset) * 1_000_000 + self.time.micros).map_err(reason)
+    }
+}
+
+/// The time of day, as its fields say.
+#[derive(Default)]
+struct Time {
+    hour: i64,
+    minute: i64,
+    second: i64,
+    micros: i64,
+    /// The hour is one of 12.
+    twelve: bool,
+    /// AM or PM.
+    afternoon: Option<bool>,
+}
+
+impl Time {
+    /// Seconds since midnight.
+    fn seconds(&self) -> std::result::Result<i64, Reason> {
+        let Time { mut hour, minute, second, .. } = *self;
+        if self.twelve && !(1..=12).contains(&hour) {
             return Err("the hour is not one of 12".into());
         }
-        hour = match afternoon {
+        hour = match self.afternoon {
             Some(true) if hour < 12 => hour + 12,
             Some(false) if hour == 12 => 0,
             _ => hour,
         };
+        if !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..60).contains(&second) {
+            return Err("there is no such time".into());
+        }
+        Ok(hour * 3600 + minute * 60 + second)
     }
-    if !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..60).contains(&second) {
-        return Err("there is no such time".into());
-    }
-    let reason = |error: Error| Reason::Text(error.message().to_owned());
-    let days = match dated.days(year) {
-        // A month or a day of it counts for more than any week.
-        Some(days) if month.is_none() && day.is_none() => days?,
-        _ => date_of(year.unwrap_or(1900), month.unwrap_or(1), day.unwrap_or(1)).map_err(reason)?,
-    };
-    let time = (hour * 3600 + minute * 60 + second - offset) * 1_000_000 + micros;
-    at(days, time).map_err(reason)
 }
 
 /// How a date is given other than by month and day.

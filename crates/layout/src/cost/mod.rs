@@ -23,13 +23,13 @@ mod boxes;
 mod engine;
 mod ghosted;
 mod paper;
-mod promises;
+mod sla_bounds;
 
 pub use boxes::blocks_of_box;
 pub use engine::{Engine, Machine, Stored};
 pub use ghosted::Ghosted;
 pub use paper::{Access, Paper};
-pub use promises::Promises;
+pub use sla_bounds::Promises;
 
 use crate::frequency::Frequency;
 use crate::partitioning::Partitioning;

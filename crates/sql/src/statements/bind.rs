@@ -205,26 +205,7 @@ impl Binder<'_> {
                     (*temporary, "DROP TEMPORARY"),
                     (table.is_some(), "DROP INDEX … ON"),
                 ])?;
-                let kind = match object_type {
-                    ObjectType::Schema => ObjectKind::Schema,
-                    ObjectType::Table => ObjectKind::Table,
-                    ObjectType::View => ObjectKind::View,
-                    ObjectType::Index => ObjectKind::Index,
-                    ObjectType::Sequence => ObjectKind::Sequence,
-                    ObjectType::Type => ObjectKind::Type,
-                    ObjectType::Database => {
-                        return Err(Error::not_supported("DROP DATABASE")
-                            .with_hint("DETACH name closes a database; its file can be deleted then"));
-                    }
-                    other => return Err(Error::not_supported(format!("DROP {other}"))),
-                };
-                let name = |name| match kind {
-                    ObjectKind::Schema => self.dropped_schema(name),
-                    ObjectKind::Type => named_types::type_name(name, self.catalog),
-                    _ => table_name(name),
-                };
-                let names = names.iter().map(name).collect::<Result<_>>()?;
-                Ok(Statement::Drop { kind, names, if_exists: *if_exists, cascade: *cascade })
+                self.drop_objects(object_type, names, *if_exists, *cascade)
             }
             Sql::Update(update) => self.update(update),
             Sql::Delete(delete) => self.delete(delete),
@@ -248,22 +229,7 @@ impl Binder<'_> {
                     or_replace: false,
                 })
             }
-            Sql::CreateType { name, representation } => {
-                let Some(UserDefinedTypeRepresentation::Enum { labels }) = representation else {
-                    return Err(Error::not_supported("CREATE TYPE of anything but an ENUM")
-                        .with_hint("CREATE TYPE name AS ENUM ('label', …)"));
-                };
-                if let Some(own) = bare(name)
-                    && parse_type(&own).is_ok()
-                {
-                    return Err(Error::input(format!("{own} is a type that is built in")));
-                }
-                Ok(Statement::CreateType {
-                    name: new_name(name, false, self.catalog)?,
-                    ty: DataType::enumeration(labels.iter().map(|label| label.value.as_str()))?,
-                    or_replace: false,
-                })
-            }
+            Sql::CreateType { name, representation } => self.create_type(name, representation.as_ref()),
             Sql::CreateSchema { .. } => self.create_schema(statement),
             Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
                 Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"))
@@ -276,6 +242,56 @@ impl Binder<'_> {
                 Err(Error::not_supported(words.join(" ").to_uppercase()))
             }
         }
+    }
+
+    fn drop_objects(
+        &self,
+        kind: &ObjectType,
+        names: &[ObjectName],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<Statement> {
+        let kind = match kind {
+            ObjectType::Schema => ObjectKind::Schema,
+            ObjectType::Table => ObjectKind::Table,
+            ObjectType::View => ObjectKind::View,
+            ObjectType::Index => ObjectKind::Index,
+            ObjectType::Sequence => ObjectKind::Sequence,
+            ObjectType::Type => ObjectKind::Type,
+            ObjectType::Database => {
+                return Err(Error::not_supported("DROP DATABASE")
+                    .with_hint("DETACH name closes a database; its file can be deleted then"));
+            }
+            other => return Err(Error::not_supported(format!("DROP {other}"))),
+        };
+        let name = |name| match kind {
+            ObjectKind::Schema => self.dropped_schema(name),
+            ObjectKind::Type => named_types::type_name(name, self.catalog),
+            _ => table_name(name),
+        };
+        let names = names.iter().map(name).collect::<Result<_>>()?;
+        Ok(Statement::Drop { kind, names, if_exists, cascade })
+    }
+
+    fn create_type(
+        &self,
+        name: &ObjectName,
+        representation: Option<&UserDefinedTypeRepresentation>,
+    ) -> Result<Statement> {
+        let Some(UserDefinedTypeRepresentation::Enum { labels }) = representation else {
+            return Err(Error::not_supported("CREATE TYPE of anything but an ENUM")
+                .with_hint("CREATE TYPE name AS ENUM ('label', …)"));
+        };
+        if let Some(own) = bare(name)
+            && parse_type(&own).is_ok()
+        {
+            return Err(Error::input(format!("{own} is a type that is built in")));
+        }
+        Ok(Statement::CreateType {
+            name: new_name(name, false, self.catalog)?,
+            ty: DataType::enumeration(labels.iter().map(|label| label.value.as_str()))?,
+            or_replace: false,
+        })
     }
 
     /// A command, with the name of its table, which must exist.

@@ -260,43 +260,9 @@ impl Binder<'_> {
             let text = format!("table {parent} is emptied at every commit, but {} is not", declared.table);
             return Err(Error::input(text).with_hint("declare both ON COMMIT DELETE ROWS"));
         }
-        let references = if key.referred_columns.is_empty() {
-            let primary = parent_definition.primary_key().map(|key| key.columns.clone());
-            primary.ok_or_else(|| {
-                Error::input(format!("the table {parent} has no primary key to refer to"))
-                    .with_hint(format!("name the columns: REFERENCES {parent} (column)"))
-            })?
-        } else {
-            let found = key.referred_columns.iter().map(|name| {
-                find_column(&parent_columns, name).map_err(|e| e.with_context(format!("table {parent}")))
-            });
-            found.collect::<Result<Vec<usize>>>()?
-        };
-        if references.len() != columns.len() {
-            return Err(Error::input(format!(
-                "a foreign key of {} columns refers to {} columns of {parent}",
-                columns.len(),
-                references.len()
-            )));
-        }
-        if !parent_definition.has_unique_key(&references) {
-            let names: Vec<&str> = references.iter().map(|&i| &*parent_columns[i].name).collect();
-            return Err(Error::input(format!(
-                "({}) is not a unique key of table {parent}",
-                names.join(", ")
-            )));
-        }
-        for (&own, &other) in columns.iter().zip(&references) {
-            let (own, other) = (&declared.columns[own], &parent_columns[other]);
-            if !are_comparable(own.ty, other.ty) {
-                let text = format!(
-                    "the column {} is {}, but {parent}.{}, to which it refers, is {}",
-                    own.name, own.ty, other.name, other.ty
-                );
-                let hint = "declare both with one type; only integers, and decimals of one scale, may differ in width";
-                return Err(Error::input(text).with_hint(hint));
-            }
-        }
+        let own: Vec<&Field> = columns.iter().map(|&i| &declared.columns[i]).collect();
+        let references =
+            references(&own, &parent, &parent_columns, &parent_definition, &key.referred_columns)?;
         let (on_delete, on_update) = (action(key.on_delete), action(key.on_update));
         let twice = columns.iter().enumerate().find(|&(at, column)| columns[..at].contains(column));
         if let Some((_, &column)) = twice.filter(|_| on_delete.changes_rows() || on_update.changes_rows()) {
@@ -319,6 +285,53 @@ impl Binder<'_> {
         });
         Ok(())
     }
+}
+
+/// The columns of a table to which a foreign key of the columns `own` refers: those that it names, or the
+/// primary key.
+fn references(
+    own: &[&Field],
+    parent: &str,
+    columns: &[Field],
+    definition: &Definition,
+    named: &[Ident],
+) -> Result<Vec<usize>> {
+    let references = if named.is_empty() {
+        let primary = definition.primary_key().map(|key| key.columns.clone());
+        primary.ok_or_else(|| {
+            Error::input(format!("the table {parent} has no primary key to refer to"))
+                .with_hint(format!("name the columns: REFERENCES {parent} (column)"))
+        })?
+    } else {
+        let found = named
+            .iter()
+            .map(|name| find_column(columns, name).map_err(|e| e.with_context(format!("table {parent}"))));
+        found.collect::<Result<Vec<usize>>>()?
+    };
+    if references.len() != own.len() {
+        return Err(Error::input(format!(
+            "a foreign key of {} columns refers to {} columns of {parent}",
+            own.len(),
+            references.len()
+        )));
+    }
+    if !definition.has_unique_key(&references) {
+        let names: Vec<&str> = references.iter().map(|&i| &*columns[i].name).collect();
+        return Err(Error::input(format!("({}) is not a unique key of table {parent}", names.join(", "))));
+    }
+    for (own, &other) in own.iter().zip(&references) {
+        let other = &columns[other];
+        if !are_comparable(own.ty, other.ty) {
+            let text = format!(
+                "the column {} is {}, but {parent}.{}, to which it refers, is {}",
+                own.name, own.ty, other.name, other.ty
+            );
+            let hint =
+                "declare both with one type; only integers, and decimals of one scale, may differ in width";
+            return Err(Error::input(text).with_hint(hint));
+        }
+    }
+    Ok(references)
 }
 
 impl Binder<'_> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bind                                         all kinds, and positions of errors
-//! alter  create  index                         data definition
+//! alter  altered  violations  create  index    data definition
 //! definition                                   declarations of a table
 //! change                                       changes of rows
 //! schema  layout  sequence  transaction  zone  parts of statements
@@ -12,6 +12,7 @@
 //! ```
 
 mod alter;
+mod altered;
 mod bind;
 mod binder;
 mod bound;
@@ -28,6 +29,7 @@ mod rows;
 mod schema;
 mod sequence;
 mod transaction;
+mod violations;
 mod zone;
 
 pub use bind::{bind, bind_stored, bind_template, describe};

@@ -6,11 +6,11 @@ mod change;
 mod definition;
 
 use crate::{Catalog, ROW_ID, Sequence, Statement, bind, parse};
+use entasis_engine::common_subplans::decorrelated;
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, ReferentialAction, Relation,
 };
-use entasis_engine::shared::decorrelated;
 use entasis_functions::Argument;
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, ErrorKind, Field, Result, Schema, Value};

@@ -1,4 +1,4 @@
-//! Searching texts in the codes of a symbol table ([`super::symbols`]), without decompressing them.
+//! Searching texts in the codes of a symbol table ([`super::fsst_codec`]), without decompressing them.
 //!
 //! The idea. A pattern is an automaton that reads a text byte by byte. Which state it is in after a symbol
 //! depends only on the state before and on the symbol, so that a table of states and codes replaces the
@@ -22,8 +22,8 @@
 //! Not here: patterns with `_`, and comparisons regardless of case.
 
 use super::StringBytes;
+use super::fsst_codec::{ESCAPE, SymbolTable};
 use super::masks::WORDS;
-use super::symbols::{ESCAPE, SymbolTable};
 use std::fmt;
 use std::sync::Arc;
 

@@ -16,6 +16,7 @@
 use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
 use super::fixed::flat;
+use super::float32::Singles;
 use super::line::{Fit, Line};
 use super::multiples::{Multiples, common_factor};
 use super::packed::Packed;
@@ -23,7 +24,6 @@ use super::patched::{Core, Patched};
 use super::progression::Progression;
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
-use super::singles::Singles;
 use super::split::{Cut, Split};
 use super::{Block, Codes, Fixed, Values};
 use crate::BLOCK_ROWS;

@@ -1,12 +1,12 @@
-//! Strings as codes of a symbol table (FSST, [`super::symbols`]), which the blocks of a row group share.
+//! Strings as codes of a symbol table (FSST, [`super::fsst_codec`]), which the blocks of a row group share.
 //!
 //! A scan decompresses the strings that it needs to the heap of its vector: some tens of consecutive ones
 //! together, or else one by one, which is the slow twin. If a single string is read by
 //! reference, as single rows are, all strings of the block are decompressed and kept; tables whose rows are
 //! read by key have no such blocks.
 
-use super::symbols::{MAX_LENGTH, NO_PLACE, SymbolTable};
-use super::{StringBytes, abreast};
+use super::fsst_codec::{MAX_LENGTH, NO_PLACE, SymbolTable};
+use super::{StringBytes, fsst_interleaved};
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ impl Fsst {
     /// `most` bytes.
     pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], most: usize) -> Option<Fsst> {
         let (code_ends, codes) = match bytes.len() <= ABREAST_MAX {
-            true => abreast::compress(&table, ends, bytes),
+            true => fsst_interleaved::compress(&table, ends, bytes),
             false => one_by_one(&table, ends, bytes, most)?,
         };
         if codes.len() > most {
@@ -165,7 +165,7 @@ fn one_by_one(table: &SymbolTable, ends: &[u32], bytes: &[u8], most: usize) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::super::symbols::ESCAPE;
+    use super::super::fsst_codec::ESCAPE;
     use super::*;
     use crate::tests::random::Random;
 
@@ -192,7 +192,7 @@ mod tests {
                 Some(*end)
             })
             .collect();
-        let together = abreast::compress(&table, &ends, &bytes);
+        let together = fsst_interleaved::compress(&table, &ends, &bytes);
         let least = together.1.len();
         assert_eq!(one_by_one(&table, &ends, &bytes, least), Some(together));
         assert_eq!(one_by_one(&table, &ends, &bytes, least - 1), None);

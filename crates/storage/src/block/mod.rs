@@ -29,7 +29,8 @@
 //! it is written.
 //!
 //! ```text
-//! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
+//! Block, Values           mod, write (put, encode anew), hot, gather, copy, scatter, narrow, same,
+//!                         dictionary
 //! which encoding          choose ──▶ the encodings
 //! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, line, runs
 //!             floats      alp ◀── scaled, singles, split; floats
@@ -41,16 +42,21 @@
 //! values within it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity
 //! bitmap exists only if some slots, but not all, may be NULL.
 
-mod abreast;
 mod alp;
 pub(crate) mod automaton;
 pub(crate) mod cells;
 pub(crate) mod choose;
 pub(crate) mod codes;
+mod copy;
 mod dictionary;
 mod fixed;
+mod float32;
 mod floats;
 mod fsst;
+pub(crate) mod fsst_codec;
+mod fsst_interleaved;
+mod gather;
+mod hot;
 mod line;
 pub(crate) mod masks;
 mod multiples;
@@ -66,10 +72,8 @@ mod scaled;
 mod scatter;
 pub(crate) mod search;
 pub mod serialized;
-mod singles;
 mod split;
 mod strings;
-pub(crate) mod symbols;
 mod views;
 pub(crate) mod within;
 mod write;
@@ -77,6 +81,7 @@ mod write;
 pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
+pub(crate) use float32::Singles;
 pub(crate) use fsst::Fsst;
 pub(crate) use line::Line;
 pub(crate) use multiples::Multiples;
@@ -85,7 +90,6 @@ pub(crate) use progression::Progression;
 pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
-pub(crate) use singles::Singles;
 pub(crate) use split::Split;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;

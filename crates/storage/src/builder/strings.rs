@@ -13,7 +13,7 @@
 use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
-use crate::block::symbols::SymbolTable;
+use crate::block::fsst_codec::SymbolTable;
 use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, range_of, string_value};
 use crate::definition::Compression;
 use crate::value::{Sketch, Zone, hash_bytes};

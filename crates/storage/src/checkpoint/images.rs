@@ -2,7 +2,8 @@
 //!
 //! - An **image** is a table that a commit creates (`CREATE TABLE AS`, `CREATE INDEX`, an `ALTER TABLE` that
 //!   rewrites): it is written to extents, as a checkpoint would write it, before the commit; the log record
-//!   refers to these extents ([`super::names`]). The next checkpoint takes over what has not changed since.
+//!   refers to these extents ([`super::ddl_records`]). The next checkpoint takes over what has not changed
+//!   since.
 //! - A **load** is rows that a commit appends to a table that is there ([`super::loads`]). The next
 //!   checkpoint takes over the blocks that it would write alike.
 //!

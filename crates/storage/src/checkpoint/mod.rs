@@ -37,28 +37,28 @@
 //! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must
 //! not overlap.
 
+mod checkpoint_state;
 mod costs;
 mod counted;
 mod data;
-mod declared;
+mod ddl_records;
 mod extents;
 mod fences;
-mod follow;
 mod grid;
 mod group;
 mod heirs;
 mod images;
 mod loads;
 mod manifest;
-mod moment;
-mod names;
 mod objects;
 mod pieces;
 mod plan;
 mod read;
+mod reader;
 mod record;
 mod recover;
 mod replay;
+mod schema_codec;
 mod source;
 mod stored;
 mod verify;
@@ -67,12 +67,12 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use checkpoint_state::Moment;
 pub use costs::MachineCosts;
-pub use follow::{FilePart, Files, Follower, News, lost_log};
+pub use ddl_records::{NameChanges, log_all};
 pub use images::Images;
 pub use loads::Loads;
-pub use moment::Moment;
-pub use names::{NameChanges, log_all};
+pub use reader::{FilePart, Files, Follower, News, lost_log};
 pub use record::Checkpointed;
 pub use recover::{Recovered, recover};
 

@@ -3,7 +3,7 @@
 //! Tables and indexes are stored here without their rows, which are found by the tables' ids
 //! ([`super::manifest`]). An index is part of the entry of its table, since it is nothing without it.
 
-use super::declared::{
+use super::schema_codec::{
     curves, data_type, definition, options, promises, push_curves, push_definition, push_options,
     push_promises, push_schema, push_type, schema,
 };

@@ -8,8 +8,8 @@
 //! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | with the transaction's commit, or when it is dropped |
 
 use super::appender::AppendedRows;
+use super::change_list::{Log, Trace};
 use super::head::{Head, Table};
-use super::log::{Log, Trace};
 use super::logged::{Appended, Framed, Recorded};
 use super::reader::TableReader;
 use super::snapshot::TableSnapshot;

@@ -5,11 +5,11 @@
 //! the result and undoes it ([`TableWriter::atomically`]).
 
 use super::appender::{Added, AppendedRows};
+use super::change_list::{Log, Operation, Trace, record_delete, record_pieces};
 use super::duplicates::{self, Among};
 use super::head::{HeadGuard, Table};
 use super::index;
 use super::loads::{Pieces, StoredLoad};
-use super::log::{Log, Operation, Trace, record_delete, record_pieces};
 use super::logged::{Appended, Framed, Recorded};
 use super::snapshot::{Origin, TableSnapshot};
 use super::summaries::Summaries;

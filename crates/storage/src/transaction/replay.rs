@@ -12,7 +12,7 @@ use super::references::References;
 use super::renumbered::Renumbered;
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
-use crate::table::{Added, OldRow, Operation, TableFork, TableSnapshot, TableWriter, Waiter, datums};
+use crate::table::{Added, OldRow, Operation, Table, TableFork, TableSnapshot, TableWriter, Waiter, datums};
 use crate::tree::{Piece, RowId, Shape, Slice};
 use crate::value::Datum;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
@@ -30,69 +30,87 @@ pub(super) fn replay(
     waiter: &Waiter<'_>,
 ) -> Result<(TableFork, Renumbered)> {
     let table = old.table().clone();
-    let shape = &table.shape;
     let is_current = old.is_current(&table.head());
     let newest = table.snapshot();
     let mut new = TableFork::at(&newest, false);
-    let mut numbers = Renumbered::default();
-    let references = References::of(referred, shape.schema.len());
-    // Only appended rows need them.
-    let mut newcomers: Option<Newcomers<'_>> = None;
-    let mut writer = new.write();
-    for operation in old.log().expect("a fork that others can overtake has a log").iter() {
-        waiter.look()?;
+    let numbers = {
+        let mut replay = Replay {
+            old,
+            is_current,
+            table: &table,
+            shape: &table.shape,
+            newest: &newest,
+            references: References::of(referred, table.shape.schema.len()),
+            numbers: Renumbered::default(),
+            newcomers: None,
+            writer: new.write(),
+        };
+        for operation in old.log().expect("a fork that others can overtake has a log").iter() {
+            waiter.look()?;
+            replay.repeat(operation, waiter)?;
+        }
+        replay.numbers
+    };
+    Ok((new, numbers))
+}
+
+/// A log that is being replayed.
+struct Replay<'a> {
+    old: &'a TableFork,
+    /// Nothing but upkeep came in between.
+    is_current: bool,
+    table: &'a Arc<Table>,
+    shape: &'a Shape,
+    newest: &'a TableSnapshot,
+    /// What becomes of the rows that rows of an index refer to.
+    references: References<'a>,
+    /// What becomes of the rows that the fork added.
+    numbers: Renumbered,
+    /// Only appended rows need them.
+    newcomers: Option<Newcomers<'a>>,
+    writer: TableWriter<'a>,
+}
+
+impl Replay<'_> {
+    /// Does to the newest version what was done to the fork.
+    fn repeat(&mut self, operation: &Operation, waiter: &Waiter<'_>) -> Result<()> {
+        let Replay { shape, references, .. } = *self;
         match operation {
             Operation::Insert { number, new } => {
                 let new = references.row(new);
-                refuse_taken(&writer, shape, &new)?;
-                numbers.add(*number, writer.next_number(), 1);
-                writer.insert(&datums(&new, shape));
+                refuse_taken(&self.writer, shape, &new)?;
+                self.numbers.add(*number, self.writer.next_number(), 1);
+                self.writer.insert(&datums(&new, shape));
             }
             Operation::Delete(old) => {
-                let row = locate_old(&writer, shape, old, &numbers, references)?;
-                writer.delete(row);
+                let row = locate_old(&self.writer, shape, old, &self.numbers, references)?;
+                self.writer.delete(row);
             }
-            Operation::Update { old, new } => {
-                let row = locate_old(&writer, shape, old, &numbers, references)?;
-                let mut after = old.values.clone();
-                new.iter().for_each(|(column, value)| after[*column] = value.clone());
-                if key_of(&after, shape) != key_of(&old.values, shape) {
-                    refuse_taken(&writer, shape, &after)?;
-                }
-                let ty = |column: usize| table.schema()[column].ty;
-                let changed = new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c))));
-                let changes: Vec<_> =
-                    changed.map(|(column, datum)| (column, references.datum(column, datum))).collect();
-                writer.update(row, &changes);
-            }
+            Operation::Update { old, new } => self.update(old, new)?,
             Operation::Append { pieces, sketches, first } => {
-                let (pieces, stored) = (pieces.get(shape)?, pieces.stored().cloned());
-                if shape.options.is_distinct() {
-                    let newcomers = newcomers.get_or_insert_with(|| Newcomers::new(old, &newest));
-                    newcomers.refuse_appended(&pieces, old, &writer, shape, waiter)?;
-                }
-                let rows = pieces.iter().map(|piece| piece.rows as u64).sum();
-                numbers.add(*first, writer.next_number(), rows);
-                let added = Added { pieces, sketches: sketches.clone(), stored };
-                writer.hang(references.encoded(&table, added)?)?;
+                let added = Added {
+                    pieces: pieces.get(shape)?,
+                    sketches: sketches.clone(),
+                    stored: pieces.stored().cloned(),
+                };
+                self.append(added, *first, waiter)?;
             }
             Operation::UpdateMany { rows, columns, before, after } => {
-                let update = ManyRows { shape, before, numbers: &numbers, references };
+                let update = ManyRows { shape, before, numbers: &self.numbers, references };
                 for rows in by_slice(rows, shape.options.block_slots) {
                     waiter.look()?;
-                    update.update(&mut writer, &rows, columns, after)?;
+                    update.update(&mut self.writer, &rows, columns, after)?;
                 }
             }
             Operation::DeleteMany { rows, before } => {
-                let delete = ManyRows { shape, before, numbers: &numbers, references };
+                let delete = ManyRows { shape, before, numbers: &self.numbers, references };
                 for rows in by_slice(rows, shape.options.block_slots) {
                     waiter.look()?;
-                    delete.delete(&mut writer, &rows)?;
+                    delete.delete(&mut self.writer, &rows)?;
                 }
             }
-            // Nothing but upkeep came in between.
-            Operation::Clear if is_current => {
-                writer.clear();
+            Operation::Clear if self.is_current => {
+                self.writer.clear();
             }
             Operation::Clear => {
                 let message =
@@ -100,9 +118,37 @@ pub(super) fn replay(
                 return Err(retry(message));
             }
         }
+        Ok(())
     }
-    drop(writer);
-    Ok((new, numbers))
+
+    /// Gives a row new values in some columns, if it is there and its new key is free.
+    fn update(&mut self, old: &OldRow, new: &[(usize, Value)]) -> Result<()> {
+        let Replay { shape, references, .. } = *self;
+        let row = locate_old(&self.writer, shape, old, &self.numbers, references)?;
+        let mut after = old.values.clone();
+        new.iter().for_each(|(column, value)| after[*column] = value.clone());
+        if key_of(&after, shape) != key_of(&old.values, shape) {
+            refuse_taken(&self.writer, shape, &after)?;
+        }
+        let ty = |column: usize| shape.schema[column].ty;
+        let changed = new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c))));
+        let changes: Vec<_> =
+            changed.map(|(column, datum)| (column, references.datum(column, datum))).collect();
+        self.writer.update(row, &changes);
+        Ok(())
+    }
+
+    /// Appends rows whose numbers began with `first`, if their keys are free.
+    fn append(&mut self, added: Added, first: u64, waiter: &Waiter<'_>) -> Result<()> {
+        let (old, newest) = (self.old, self.newest);
+        if self.shape.options.is_distinct() {
+            let newcomers = self.newcomers.get_or_insert_with(|| Newcomers::new(old, newest));
+            newcomers.refuse_appended(&added.pieces, old, &self.writer, self.shape, waiter)?;
+        }
+        let rows = added.pieces.iter().map(|piece| piece.rows as u64).sum();
+        self.numbers.add(first, self.writer.next_number(), rows);
+        self.writer.hang(self.references.encoded(self.table, added)?)
+    }
 }
 
 /// Many rows of a version of the fork whose change or removal is replayed.

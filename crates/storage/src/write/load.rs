@@ -67,52 +67,66 @@ impl Writer<'_> {
         let filled = (options.group_slots / width * options.filled_slots(width)).max(1);
         let bounds = bounds_of(&keys, keys.len().div_ceil((filled * 3 / 4).max(1)));
         let buckets = Buckets::of(&keys, &bounds, look)?;
-        let mut rows: Vec<(u64, u32)> = vec![(0, 0); keys.len()];
-        let mut ends = buckets.starts.clone();
-        for (keys, of_rows) in keys.chunks(DEALT).zip(buckets.of_rows.chunks(DEALT)) {
-            look()?;
-            for (&key, &bucket) in keys.iter().zip(of_rows) {
-                let end = &mut ends[bucket as usize];
-                rows[*end as usize] = (key, *end - buckets.starts[bucket as usize]);
-                *end += 1;
-            }
-        }
+        let rows = buckets.deal_keys(&keys, look)?;
         drop(keys);
+        let mut planned = self.plan_buckets(&buckets, rows, (filled, key), (workers, look))?;
+        let blocks: Vec<PlannedBlock<'_>> = planned
+            .iter()
+            .flat_map(|planned| planned.rows.chunks(width).map(|rows| (planned.bucket, rows)))
+            .collect();
+        let columns = self.build_columns(parts, &buckets, (&blocks, widest), (workers, look))?;
+        for column in columns {
+            let slices = planned.iter_mut().flat_map(|planned| &mut planned.blocks);
+            slices.zip(column).for_each(|(blocks, block)| blocks.push(block));
+        }
+        Ok(planned.into_iter().map(|planned| self.finished(planned)).collect())
+    }
+
+    /// Sorts the rows of each bucket, and divides them into row groups of `filled` rows at most.
+    fn plan_buckets(
+        &self,
+        buckets: &Buckets,
+        mut rows: Vec<(u64, u32)>,
+        (filled, key): (usize, KeyOf<'_>),
+        (workers, look): (usize, Look<'_>),
+    ) -> Result<Vec<Planned>> {
+        let count = buckets.starts.len();
         let mut rest = &mut rows[..];
-        let of_buckets = (0..bounds.len()).map(|bucket| {
+        let of_buckets = (0..count).map(|bucket| {
             let (own, others) = std::mem::take(&mut rest).split_at_mut(buckets.range(bucket).len());
             rest = others;
             Mutex::new(own)
         });
         let of_buckets: Vec<Mutex<&mut [(u64, u32)]>> = of_buckets.collect();
         let expected = self.expected();
-        let first = (0..bounds.len()).find(|&bucket| !buckets.range(bucket).is_empty());
-        let planned = share(
-            (workers, look),
-            bounds.len(),
-            || (),
-            |(), bucket, look| {
-                let mut rows = of_buckets[bucket].lock().unwrap_or_else(PoisonError::into_inner);
-                sort(&mut rows, &Ord::cmp, (1, look))?;
-                let groups = rows.len().div_ceil(filled);
-                let own = (0..groups)
-                    .map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
-                let is_first = |group: usize| group == 0 && first == Some(bucket);
-                let own = own.enumerate().map(|(group, own)| {
-                    look()?;
-                    Ok(self.planned(bucket, (own, key), is_first(group), &expected))
-                });
-                own.collect::<Result<Vec<Planned>>>()
-            },
-        )?;
-        let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
-        drop(of_buckets);
-        drop(rows);
-        let blocks: Vec<PlannedBlock<'_>> = planned
-            .iter()
-            .flat_map(|planned| planned.rows.chunks(width).map(|rows| (planned.bucket, rows)))
-            .collect();
-        // Strings and columns with NULLs are gathered in tasks of some blocks, others are filled as a whole.
+        let first = (0..count).find(|&bucket| !buckets.range(bucket).is_empty());
+        let plan = |(): &mut (), bucket: usize, look: Look<'_>| {
+            let mut rows = of_buckets[bucket].lock().unwrap_or_else(PoisonError::into_inner);
+            sort(&mut rows, &Ord::cmp, (1, look))?;
+            let groups = rows.len().div_ceil(filled);
+            let own = (0..groups)
+                .map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
+            let is_first = |group: usize| group == 0 && first == Some(bucket);
+            let own = own.enumerate().map(|(group, own)| {
+                look()?;
+                Ok(self.planned(bucket, (own, key), is_first(group), &expected))
+            });
+            own.collect::<Result<Vec<Planned>>>()
+        };
+        let planned = share((workers, look), count, || (), plan)?;
+        Ok(planned.into_iter().flatten().collect())
+    }
+
+    /// The blocks of each column. Strings and columns with NULLs are gathered in tasks of some blocks, others
+    /// are filled as a whole.
+    fn build_columns(
+        &self,
+        parts: &[SourceSlice<'_>],
+        buckets: &Buckets,
+        (blocks, widest): (&[PlannedBlock<'_>], usize),
+        (workers, look): (usize, Look<'_>),
+    ) -> Result<Vec<Vec<Block>>> {
+        let schema = &self.shape.schema;
         let plain = |part: &SourceSlice<'_>, column: usize| {
             part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null()
         };
@@ -131,14 +145,14 @@ impl Writer<'_> {
             let (column, own) = tasks[task];
             let ty = schema[column].ty;
             if let Some(own) = own {
-                let places = places.get_or_init(|| places_of(parts, &buckets));
-                return gather(parts, (column, ty), (&buckets, places), own, look);
+                let places = places.get_or_init(|| places_of(parts, buckets));
+                return gather(parts, (column, ty), (buckets, places), own, look);
             }
             let dealt = dealt.get_or_insert_with(|| Buffer::zeroed(buckets.of_rows.len() * widest));
             let form = self.shape.form(column);
             with_fixed!(
                 ty.physical(),
-                T => fill::<T>(parts, column, (ty, form), (&buckets, dealt), &blocks, look),
+                T => fill::<T>(parts, column, (ty, form), (buckets, dealt), blocks, look),
                 unreachable!("strings have no fixed width")
             )
         })?;
@@ -146,11 +160,7 @@ impl Writer<'_> {
         for ((column, _), blocks) in tasks.iter().zip(columns) {
             of_columns[*column].extend(blocks);
         }
-        for column in of_columns {
-            let slices = planned.iter_mut().flat_map(|planned| &mut planned.blocks);
-            slices.zip(column).for_each(|(blocks, block)| blocks.push(block));
-        }
-        Ok(planned.into_iter().map(|planned| self.finished(planned)).collect())
+        Ok(of_columns)
     }
 
     fn planned(
@@ -237,6 +247,21 @@ impl Buckets {
             Some(start)
         });
         Ok(Buckets { starts: starts.collect(), of_rows })
+    }
+
+    /// Bucket after bucket, the rows' keys, and their indexes in the bucket.
+    fn deal_keys(&self, keys: &[u64], look: Look<'_>) -> Result<Vec<(u64, u32)>> {
+        let mut rows: Vec<(u64, u32)> = vec![(0, 0); keys.len()];
+        let mut ends = self.starts.clone();
+        for (keys, of_rows) in keys.chunks(DEALT).zip(self.of_rows.chunks(DEALT)) {
+            look()?;
+            for (&key, &bucket) in keys.iter().zip(of_rows) {
+                let end = &mut ends[bucket as usize];
+                rows[*end as usize] = (key, *end - self.starts[bucket as usize]);
+                *end += 1;
+            }
+        }
+        Ok(rows)
     }
 
     fn range(&self, bucket: usize) -> Range<usize> {

@@ -27,16 +27,16 @@
 //! ```
 
 mod bulk;
+mod compact;
 mod demand;
-mod kept;
 mod load;
 mod looking;
 mod owned_row;
 mod pieces;
 mod ranks;
 mod room;
+mod row_check;
 mod spread;
-mod tidy;
 mod upkeep;
 
 pub(crate) use upkeep::has_small;

@@ -9,9 +9,9 @@
 //!   laid out again, if they are many compared with these; otherwise they are inserted one by one.
 
 use super::demand::among;
-use super::kept::Kept;
 use super::looking::{Look, sort};
 use super::ranks::Ranks;
+use super::row_check::Kept;
 use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
 use super::{Writer, edit_group};
 use crate::block::Block;

@@ -6,7 +6,7 @@
 //! one partition.
 
 use super::demand::{Wanted, cuts};
-use super::kept::Kept;
+use super::row_check::Kept;
 use super::{Writer, edit_group};
 use crate::block::masks::WORDS;
 use crate::block::{Block, Form};

@@ -6,7 +6,7 @@
 //! partitions have the same ends.
 
 use super::demand::Window;
-use super::kept::Kept;
+use super::row_check::Kept;
 use super::spread::{Laid, links, plan};
 use super::{Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};

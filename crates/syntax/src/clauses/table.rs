@@ -48,26 +48,27 @@ pub fn create_table(create: &CreateTable) -> Result<()> {
         partition_of,
         for_values,
         strict,
-        copy_grants,
-        enable_schema_evolution,
-        change_tracking,
-        data_retention_time_in_days,
-        max_data_extension_time_in_days,
+        // See `has_foreign_properties`.
+        copy_grants: _,
+        enable_schema_evolution: _,
+        change_tracking: _,
+        data_retention_time_in_days: _,
+        max_data_extension_time_in_days: _,
         default_ddl_collation,
-        with_aggregation_policy,
-        with_row_access_policy,
-        with_storage_lifecycle_policy,
-        with_tags,
-        external_volume,
-        base_location,
-        catalog,
-        catalog_sync,
-        storage_serialization_policy,
-        target_lag,
-        warehouse,
-        refresh_mode,
-        initialize,
-        require_user,
+        with_aggregation_policy: _,
+        with_row_access_policy: _,
+        with_storage_lifecycle_policy: _,
+        with_tags: _,
+        external_volume: _,
+        base_location: _,
+        catalog: _,
+        catalog_sync: _,
+        storage_serialization_policy: _,
+        target_lag: _,
+        warehouse: _,
+        refresh_mode: _,
+        initialize: _,
+        require_user: _,
         diststyle,
         distkey,
         sortkey,
@@ -101,29 +102,31 @@ pub fn create_table(create: &CreateTable) -> Result<()> {
         (sortkey.is_some(), "SORTKEY"),
         (backup.is_some(), "BACKUP"),
         (default_ddl_collation.is_some(), "collations"),
-        (
-            *copy_grants
-                || *require_user
-                || enable_schema_evolution.is_some()
-                || change_tracking.is_some()
-                || data_retention_time_in_days.is_some()
-                || max_data_extension_time_in_days.is_some()
-                || with_aggregation_policy.is_some()
-                || with_row_access_policy.is_some()
-                || with_storage_lifecycle_policy.is_some()
-                || with_tags.is_some()
-                || external_volume.is_some()
-                || base_location.is_some()
-                || catalog.is_some()
-                || catalog_sync.is_some()
-                || storage_serialization_policy.is_some()
-                || target_lag.is_some()
-                || warehouse.is_some()
-                || refresh_mode.is_some()
-                || initialize.is_some(),
-            "properties of tables of other systems",
-        ),
+        (has_foreign_properties(create), "properties of tables of other systems"),
     ])
+}
+
+/// True if a table has properties that only other systems know.
+fn has_foreign_properties(create: &CreateTable) -> bool {
+    create.copy_grants
+        || create.require_user
+        || create.enable_schema_evolution.is_some()
+        || create.change_tracking.is_some()
+        || create.data_retention_time_in_days.is_some()
+        || create.max_data_extension_time_in_days.is_some()
+        || create.with_aggregation_policy.is_some()
+        || create.with_row_access_policy.is_some()
+        || create.with_storage_lifecycle_policy.is_some()
+        || create.with_tags.is_some()
+        || create.external_volume.is_some()
+        || create.base_location.is_some()
+        || create.catalog.is_some()
+        || create.catalog_sync.is_some()
+        || create.storage_serialization_policy.is_some()
+        || create.target_lag.is_some()
+        || create.warehouse.is_some()
+        || create.refresh_mode.is_some()
+        || create.initialize.is_some()
 }
 
 /// The columns of `CREATE TABLE t (a, b) AS query`, which have only names.

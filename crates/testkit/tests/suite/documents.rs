@@ -7,7 +7,8 @@
 //! * a type's name (`JoinTable`), in the sources.
 //!
 //! Decisions describe the state when they were made, and the changelog what was new then: in these only links
-//! are checked. Blocks of code are not checked.
+//! are checked. Blocks of code are not checked. Comments of sources cite pages: these, and decisions by their
+//! numbers, must exist too. (Their links to items are checked by rustdoc.)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -171,13 +172,30 @@ impl House {
                 faults.push(format!("the name {text}"));
             }
         }
+        faults.extend(self.faults_of_decisions(line));
+        faults
+    }
+
+    /// Decisions that a line cites and that are not there.
+    fn faults_of_decisions(&self, line: &str) -> Vec<String> {
         let lower = line.to_lowercase();
-        for rest in lower.split("decision ").skip(1) {
-            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            if let Ok(number) = digits.parse()
-                && !self.decisions.contains(&number)
-            {
-                faults.push(format!("decision {number}"));
+        let number = |rest: &str| -> Option<u32> {
+            rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
+        };
+        let cited = lower.split("decision ").skip(1).chain(lower.split("decisions/").skip(1));
+        let missing = cited.filter_map(number).filter(|number| !self.decisions.contains(number));
+        missing.map(|number| format!("decision {number}")).collect()
+    }
+
+    /// The faults of a line of a comment.
+    fn faults_of_comment(&self, page: &Path, line: &str) -> Vec<String> {
+        let mut faults = self.faults_of_decisions(line);
+        let is_apart = |c: char| !(c.is_ascii_alphanumeric() || "._-/".contains(c));
+        for word in line.split(is_apart).map(|word| word.trim_end_matches('.')) {
+            let is_page = word.ends_with(".md") || word.starts_with("docs/");
+            let is_number = word.starts_with("docs/decisions/");
+            if is_page && !is_number && !self.has_path(page, word.trim_start_matches("../")) {
+                faults.push(format!("the page {word}"));
             }
         }
         faults
@@ -223,6 +241,30 @@ fn what_pages_name_is_there() {
 }
 
 #[test]
+fn pages_that_comments_cite_are_there() {
+    let house = House::new();
+    let mut sources = Vec::new();
+    files(&house.root.join("crates"), &mut sources);
+    files(&house.root.join("bench"), &mut sources);
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|source| source.extension().is_some_and(|e| e == "rs")) {
+        // The tests of this file name what is not there.
+        if source.ends_with("suite/documents.rs") {
+            continue;
+        }
+        let name = source.strip_prefix(&house.root).expect("below the root").display().to_string();
+        let text = fs::read_to_string(source).expect("a source");
+        for (number, line) in text.lines().enumerate() {
+            if let Some(comment) = line.trim_start().strip_prefix("//") {
+                let own = house.faults_of_comment(source, comment);
+                faults.extend(own.iter().map(|fault| format!("{name}:{}: {fault}", number + 1)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "comments cite what is not there:\n{}", faults.join("\n"));
+}
+
+#[test]
 fn faults_are_found() {
     let house = House::new();
     let page = house.root.join("README.md");
@@ -243,6 +285,10 @@ fn faults_are_found() {
         ["a link to docs/nothing.md", "decision 999"]
     );
     assert_eq!(faults("`SET no_such_setting = 1`"), ["the setting no_such_setting"]);
+    let of_comment = |line: &str| house.faults_of_comment(&page, line);
+    assert!(of_comment("see docs/tables.md, docs/decisions/0026 and decision 12; docs/rust.md.").is_empty());
+    assert_eq!(of_comment("(docs/nothing.md, section 3)"), ["the page docs/nothing.md"]);
+    assert_eq!(of_comment("[decision 999]; docs/decisions/0998"), ["decision 999", "decision 998"]);
 }
 
 /// The maximum width of a line of code or prose, in characters.

@@ -1,16 +1,23 @@
 //! The floors of the house: dependencies between modules point in one direction.
 //!
 //! **Between crates** the dependencies are those of `Cargo.toml`, which cannot form a cycle; here they are
-//! compared with the list in `tests/floors.txt`. **Within a crate** the modules of each folder are nodes, and
-//! an arrow leads from one to a sibling whose items it names, in a `use` or a path, itself or in a module
-//! below it. Modules that reach each other form a *ring*: none of them can be read, moved or tested without
-//! the others.
+//! compared with the list in `tests/floors.txt`, with what each re-exports of another. **Within a crate** the
+//! modules of each folder are nodes, and so is the file of the folder itself, called `mod`. An arrow leads
+//! from one to another
+//!
+//! - whose items it names, in a `use` or a path, itself or in a module below it; the file of a folder also
+//!   names what it declares, but for what it only re-exports;
+//! - whose methods it calls with `self.`: the `impl` of a type may stand in several modules, and such a call
+//!   names nothing of the one that has the method.
+//!
+//! Modules that reach each other form a *ring*: none of them can be read, moved or tested without the others.
 //!
 //! `tests/floors.txt` lists the existing rings, each with its reason. A ring that is not listed fails the
 //! test, and so does a line that is no longer true: the list can only shrink. `ENTASIS_BLESS=1` rewrites it.
 //!
-//! An item that a module re-exports by `pub use` counts as named in the module from which it comes. Tests do
-//! not count, and neither do macros. Sources are read as tokens, not compiled: glob imports are not followed.
+//! An item that a module re-exports by `pub use` counts as named in the module from which it comes, and a
+//! glob import as naming the module. Tests do not count, and neither do macros. Sources are read as tokens,
+//! not compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +33,18 @@ struct Source {
     paths: Vec<Vec<String>>,
     /// The paths imported by a `use`, by their last names.
     uses: BTreeMap<String, Vec<String>>,
+    /// The paths that a `pub use` hands on.
+    handed_on: BTreeSet<Vec<String>>,
+    /// Methods by the names of their types, without those of traits.
+    methods: BTreeSet<(String, String)>,
+    /// What methods of a type call of `self`: the type's name, and the method's.
+    calls: BTreeSet<(String, String)>,
+    /// Crates of this workspace and what it re-exports of them.
+    foreign: BTreeSet<(String, String)>,
 }
+
+/// The node of a folder's own file.
+const OWN: &str = "mod";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -152,11 +170,20 @@ fn source(tokens: &[String]) -> Source {
     let children: BTreeSet<&String> =
         tokens.windows(2).filter(|two| two[0] == "mod").map(|two| &two[1]).collect();
     let mut found = Source::default();
+    (found.methods, found.calls) = methods(tokens);
     let mut i = 0;
     while i < tokens.len() {
         let is_use = tokens[i] == "use";
+        let is_public = is_use && i > 0 && (tokens[i - 1] == "pub" || tokens[i - 1] == ")");
         i += usize::from(is_use);
         let Some(first) = tokens.get(i) else { break };
+        if is_public && let Some(other) = first.strip_prefix("entasis_") {
+            let mut paths = Vec::new();
+            i = tree(tokens, i, &[], &mut paths);
+            let names = paths.iter().filter_map(|path| path.last());
+            found.foreign.extend(names.map(|name| (other.to_owned(), name.clone())));
+            continue;
+        }
         let starts =
             ["crate", "super", "self"].contains(&first.as_str()) || (is_use && children.contains(first));
         let goes_on = tokens.get(i + 1).is_some_and(|token| token == "::");
@@ -166,12 +193,62 @@ fn source(tokens: &[String]) -> Source {
             if is_use {
                 let last = |path: &Vec<String>| Some((path.last()?.clone(), path.clone()));
                 found.uses.extend(found.paths[before..].iter().filter_map(last));
+                if is_public {
+                    found.handed_on.extend(found.paths[before..].iter().cloned());
+                }
             }
         } else {
             i += usize::from(!is_use);
         }
     }
     found
+}
+
+/// A method, with the name of its type.
+type Method = (String, String);
+
+/// The methods of `impl` blocks that are of no trait; and what these blocks, and those of traits, call of
+/// `self`.
+fn methods(tokens: &[String]) -> (BTreeSet<Method>, BTreeSet<Method>) {
+    let (mut found, mut calls) = (BTreeSet::new(), BTreeSet::new());
+    let is_block = |&i: &usize| tokens[i] == "impl" && (i == 0 || !is_in_type(&tokens[i - 1]));
+    for start in (0..tokens.len()).filter(is_block) {
+        let Some(open) = (start..tokens.len()).find(|&i| tokens[i] == "{") else { continue };
+        let mut depth = 0usize;
+        let mut head = Vec::new();
+        for token in &tokens[start + 1..open] {
+            match token.as_str() {
+                "<" => depth += 1,
+                ">" => depth = depth.saturating_sub(1),
+                _ if depth == 0 => head.push(token.as_str()),
+                _ => {}
+            }
+        }
+        let end = head.iter().position(|token| *token == "where").unwrap_or(head.len());
+        let Some(name) = head[..end].last() else { continue };
+        let is_of_trait = head[..end].contains(&"for");
+        let mut depth = 0usize;
+        for i in open..tokens.len() {
+            match tokens[i].as_str() {
+                "{" => depth += 1,
+                "}" if depth == 1 => break,
+                "}" => depth -= 1,
+                "fn" if depth == 1 && !is_of_trait => {
+                    found.insert((name.to_string(), tokens[i + 1].clone()));
+                }
+                "self" if tokens[i + 1..].len() > 3 && tokens[i + 1] == "." && tokens[i + 3] == "(" => {
+                    calls.insert((name.to_string(), tokens[i + 2].clone()));
+                }
+                _ => {}
+            }
+        }
+    }
+    (found, calls)
+}
+
+/// True if `impl` behind this token is a type.
+fn is_in_type(before: &str) -> bool {
+    [":", "(", ",", ">", "<", "=", "&", "-"].contains(&before)
 }
 
 /// Parses a path, or a tree of paths, from a token on; returns where it ends.
@@ -266,15 +343,30 @@ fn step(
     Some((at, None))
 }
 
-/// Arrows between siblings, by their common parent: which module names which.
+/// Arrows between the nodes of each folder: which module needs which.
 fn arrows(all: &BTreeMap<Module, Source>) -> BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> {
     let mut found: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    let mut add = |from: &Module, to: &Module| {
+        let common = from.iter().zip(to).take_while(|(a, b)| a == b).count();
+        let node = |module: &Module| module.get(common).cloned().unwrap_or_else(|| OWN.to_owned());
+        if from != to {
+            let siblings = found.entry(from[..common].to_vec()).or_default();
+            siblings.entry(node(from)).or_default().insert(node(to));
+        }
+    };
     for (from, source) in all {
-        for to in source.paths.iter().filter_map(|path| target(from, path, all)) {
-            let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-            if let (Some(own), Some(other)) = (from.get(common), to.get(common)) {
-                let siblings = found.entry(from[..common].to_vec()).or_default();
-                siblings.entry(own.clone()).or_default().insert(other.clone());
+        for path in source.paths.iter().filter(|path| !source.handed_on.contains(*path)) {
+            if let Some(to) = target(from, path, all) {
+                add(from, &to);
+            }
+        }
+    }
+    let methods: BTreeMap<&Method, &Module> =
+        all.iter().flat_map(|(module, source)| source.methods.iter().map(move |own| (own, module))).collect();
+    for (from, source) in all {
+        for call in source.calls.iter().filter(|call| !source.methods.contains(*call)) {
+            if let Some(to) = methods.get(call) {
+                add(from, to);
             }
         }
     }
@@ -324,7 +416,16 @@ fn found() -> BTreeSet<String> {
         lines.insert(
             format!("{name} → {}", needed.into_iter().collect::<Vec<_>>().join(" ")).trim_end().to_owned(),
         );
-        for (parent, siblings) in arrows(&modules(&dir)) {
+        let modules = modules(&dir);
+        let mut foreign: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (other, item) in modules.values().flat_map(|source| &source.foreign) {
+            foreign.entry(other).or_default().insert(item);
+        }
+        for (other, items) in foreign {
+            let items: Vec<&str> = items.into_iter().collect();
+            lines.insert(format!("{name} hands on of {other}: {}", items.join(" ")));
+        }
+        for (parent, siblings) in arrows(&modules) {
             let place: Vec<&str> =
                 std::iter::once(name.as_str()).chain(parent.iter().map(String::as_str)).collect();
             for ring in rings(&siblings) {
@@ -379,6 +480,19 @@ fn sources_are_understood() {
         found,
         ["crate::a::b::self", "crate::a::b::C", "crate::a::e", "child::Item", "crate::g::h", "super::i"]
     );
+    let text = r#"
+        pub use entasis_vector::{Error, expr::Expr};
+        pub struct Own<'a>(&'a u8);
+        impl<'a> Own<'a> { fn near(&self) { self.0.far_away(); self.far(); Other::by_path(2) } }
+        impl crate::a::Own<'_> { pub(crate) fn far(&self) -> impl Iterator<Item = u8> + '_ { [1].into_iter() } }
+        impl Clone for Own<'_> { fn clone(&self) -> Self { self.near(); *self } }
+    "#;
+    let found = source(&tokens(text));
+    let both = BTreeSet::from(["far", "near"].map(|name| ("Own".to_owned(), name.to_owned())));
+    assert_eq!((&found.methods, &found.calls), (&both, &both));
+    let handed_on: Vec<String> =
+        found.foreign.iter().map(|(other, item)| format!("{other}.{item}")).collect();
+    assert_eq!(handed_on, ["vector.Error", "vector.Expr"]);
     let arrow = |from: &str, to: &[&str]| (from.to_owned(), to.iter().map(|to| to.to_string()).collect());
     let graph: BTreeMap<String, BTreeSet<String>> = [
         arrow("a", &["b"]),

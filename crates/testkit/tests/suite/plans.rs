@@ -4,8 +4,8 @@
 
 use crate::tpch::SMALL;
 use entasis::{Config, Connection, Database};
+use entasis_engine::common_subplans::optimize_traced;
 use entasis_engine::exec::{QueryContext, Settings, programs};
-use entasis_engine::shared::optimize_traced;
 use entasis_testkit::golden;
 
 /// Queries for which the plan after each rule is kept too: a subquery that becomes a join, implied filters, a

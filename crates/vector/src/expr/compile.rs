@@ -13,20 +13,20 @@
 //!    the machine runs once per dictionary entry if the column comes with a dictionary.
 //!
 //! This file has the nodes and what is common to all; each kind of operation has a file: [`arithmetic`],
-//! [`cast`], [`compare`], [`condition`].
+//! [`cast`], [`compare`], [`condition`], [`function`].
 
 mod arithmetic;
 mod cast;
 mod compare;
 mod condition;
+mod function;
 
-use super::calendar::{extract_date, truncate_date};
 use super::fold::fold;
 use super::kernels::arithmetic::{Check, Single};
 use super::kernels::list::List;
 use super::pattern::Pattern;
 use super::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, ExternalFunction, Function, Program};
-use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, PhysicalType};
+use crate::types::PhysicalType;
 use crate::{ColumnId, DataType, Error, Result, Value};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -461,11 +461,7 @@ impl<'a> Graph<'a> {
             Expr::Or(parts) => self.junction(true, parts),
             Expr::IsNull(input) => {
                 let input = self.lower(input)?;
-                if !self.node(input).nullable && !self.node(input).fallible {
-                    return Ok(self.literal(&Value::Boolean(false), DataType::Boolean));
-                }
-                let ty = DataType::Boolean;
-                Ok(self.finish(Kind::IsNull, vec![input], ty, ty.physical(), false, ty.integer_range()))
+                Ok(self.null_test(input))
             }
             Expr::Case { branches, otherwise, ty } => self.case(branches, otherwise.as_deref(), *ty),
             Expr::Cast { input, ty, lenient } => {
@@ -473,24 +469,11 @@ impl<'a> Graph<'a> {
                 Ok(self.cast(input, *ty, *lenient))
             }
             Expr::Like { input, pattern, escape, case_insensitive } => {
-                let input = self.lower(input)?;
-                if let Expr::Literal { value: Value::Text(pattern), .. } = &**pattern {
-                    let pattern = Pattern::new(pattern, *escape, *case_insensitive)?;
-                    return Ok(self.strict(Kind::Like(Arc::new(pattern)), vec![input], DataType::Boolean));
-                }
-                let pattern = self.lower(pattern)?;
-                let kind = Kind::LikeDynamic { escape: *escape, case_insensitive: *case_insensitive };
-                Ok(self.strict(kind, vec![input, pattern], DataType::Boolean))
+                self.like(input, pattern, *escape, *case_insensitive)
             }
             Expr::InList { input, list } => {
                 let input = self.lower(input)?;
-                let kind =
-                    Kind::InList(Arc::new(List::new(list, self.node(input).ty, self.node(input).physical)?));
-                let node = self.strict(kind, vec![input], DataType::Boolean);
-                if list.iter().any(Value::is_null) {
-                    self.nodes[node].nullable = true;
-                }
-                Ok(node)
+                self.in_list(input, list)
             }
             Expr::Function { function, args, ty } => {
                 let args = args.iter().map(|arg| self.lower(arg)).collect::<Result<Vec<_>>>()?;
@@ -508,6 +491,43 @@ impl<'a> Graph<'a> {
                 Ok(self.finish(kind, lowered, *ty, ty.physical(), true, ty.integer_range()))
             }
         }
+    }
+
+    /// `input IS NULL`
+    fn null_test(&mut self, input: NodeId) -> NodeId {
+        let ty = DataType::Boolean;
+        if !self.node(input).nullable && !self.node(input).fallible {
+            return self.literal(&Value::Boolean(false), ty);
+        }
+        self.finish(Kind::IsNull, vec![input], ty, ty.physical(), false, ty.integer_range())
+    }
+
+    /// `input LIKE pattern`
+    fn like(
+        &mut self,
+        input: &Expr,
+        pattern: &Expr,
+        escape: Option<char>,
+        case_insensitive: bool,
+    ) -> Result<NodeId> {
+        let input = self.lower(input)?;
+        if let Expr::Literal { value: Value::Text(pattern), .. } = pattern {
+            let pattern = Pattern::new(pattern, escape, case_insensitive)?;
+            return Ok(self.strict(Kind::Like(Arc::new(pattern)), vec![input], DataType::Boolean));
+        }
+        let pattern = self.lower(pattern)?;
+        let kind = Kind::LikeDynamic { escape, case_insensitive };
+        Ok(self.strict(kind, vec![input, pattern], DataType::Boolean))
+    }
+
+    /// `input IN (list)`
+    fn in_list(&mut self, input: NodeId, list: &[Value]) -> Result<NodeId> {
+        let kind = Kind::InList(Arc::new(List::new(list, self.node(input).ty, self.node(input).physical)?));
+        let node = self.strict(kind, vec![input], DataType::Boolean);
+        if list.iter().any(Value::is_null) {
+            self.nodes[node].nullable = true;
+        }
+        Ok(node)
     }
 
     fn column(&mut self, id: ColumnId) -> Result<NodeId> {
@@ -551,91 +571,6 @@ impl<'a> Graph<'a> {
         let (ty, physical, nullable, range) = (output.ty, output.physical, output.nullable, output.range);
         Ok(Some(self.finish(Kind::PerEntry(program), vec![column], ty, physical, nullable, range)))
     }
-
-    fn function(&mut self, function: Function, args: Vec<NodeId>, ty: DataType) -> Result<NodeId> {
-        Ok(match function {
-            Function::Extract(part) => {
-                let args = vec![self.natural(args[0])];
-                if self.is_null(args[0]) {
-                    return Ok(self.literal(&Value::Null, ty));
-                }
-                let input = self.node(args[0]);
-                let nullable = input.nullable || may_be_infinite(input.ty, input.range);
-                let all = ty.integer_range();
-                let range = all.and(field_range(part, input.ty, input.range)).or(all);
-                self.finish(Kind::Extract(part), args, ty, ty.physical(), nullable, range)
-            }
-            Function::Truncate(part) => {
-                let args = vec![self.natural(args[0])];
-                let input = self.node(args[0]);
-                let range = match (input.ty, ty, input.range) {
-                    (DataType::Date, DataType::Date, Some(range)) => truncated_range(part, range),
-                    _ => ty.integer_range(),
-                };
-                self.strict_as(Kind::Truncate(part), args, ty, ty.physical(), range)
-            }
-            Function::Saturate => {
-                let args = vec![self.natural(args[0])];
-                self.strict_as(Kind::Saturate, args, ty, ty.physical(), None)
-            }
-            Function::Abs => self.single(Single::Abs, args[0]),
-            Function::Floor => self.single(Single::Floor, args[0]),
-            Function::Ceil => self.single(Single::Ceil, args[0]),
-            Function::Sqrt => self.single(Single::Sqrt, args[0]),
-            Function::Substring => {
-                let mut args = args;
-                for arg in &mut args[1..] {
-                    let cast = self.cast(*arg, DataType::Int64, false);
-                    *arg = self.natural(cast);
-                }
-                self.strict(Kind::String(function), args, ty)
-            }
-            _ => self.strict(Kind::String(function), args, ty),
-        })
-    }
-}
-
-/// The bounds of a field of dates or timestamps within a range.
-fn field_range(part: DatePart, from: DataType, range: Option<Range>) -> Option<Range> {
-    if !matches!(from, DataType::Date | DataType::Timestamp | DataType::TimestampTz) {
-        return None;
-    }
-    match part {
-        DatePart::Year if from == DataType::Date => {
-            // Years ascend with their days.
-            let (low, high) = range.filter(|_| !may_be_infinite(from, range))?;
-            let year = |days: i128| i64::try_from(days).ok().map(|days| extract_date(part, days).into());
-            both(year(low), year(high))
-        }
-        DatePart::Quarter => Some((1, 4)),
-        DatePart::Month => Some((1, 12)),
-        DatePart::Day => Some((1, 31)),
-        DatePart::DayOfYear => Some((1, 366)),
-        DatePart::Week => Some((1, 53)),
-        DatePart::DayOfWeek => Some((0, 6)),
-        DatePart::IsoDayOfWeek => Some((1, 7)),
-        _ => None,
-    }
-}
-
-/// The bounds of truncated dates, which ascend with the dates where a millennium less is a date as well.
-fn truncated_range(part: DatePart, (low, high): Range) -> Option<Range> {
-    const FAR: i64 = 2_000_000_000;
-    let start = |days: i128| {
-        let days = i64::try_from(days).ok().filter(|days| (-FAR..=FAR).contains(days))?;
-        Some(truncate_date(part, days).into())
-    };
-    both(start(low), start(high)).or(DataType::Date.integer_range())
-}
-
-/// True if a value may be infinity, which has no fields.
-fn may_be_infinite(ty: DataType, range: Option<Range>) -> bool {
-    let infinity = match ty {
-        DataType::Date => i128::from(INFINITE_DATE),
-        DataType::Timestamp | DataType::TimestampNs | DataType::TimestampTz => i128::from(INFINITE_TIMESTAMP),
-        _ => return false,
-    };
-    range.is_none_or(|(low, high)| low <= -infinity || high >= infinity)
 }
 
 fn both(low: Option<i128>, high: Option<i128>) -> Option<Range> {

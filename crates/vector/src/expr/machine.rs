@@ -13,13 +13,12 @@
 //! **Memory.** Registers keep their buffers from chunk to chunk. References to the input are dropped at the
 //! end of each run, so that the producer of the chunk can write its vectors again in place.
 
+use super::Function;
 use super::compile::Kind;
 use super::entries::Entries;
-use super::kernels::{
-    Operand, Rows, arithmetic, blend, boolean, cast, compare, date, list, operand, ranges, select, string,
-};
+use super::external::External;
+use super::kernels::{Rows, arithmetic, blend, boolean, cast, compare, date, list, ranges, select, string};
 use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId, Shared};
-use super::{ExternalFunction, Function};
 use crate::buffer::{Buffer, Native};
 use crate::statement::{Charge, STEP, charge};
 use crate::types::PhysicalType;
@@ -218,13 +217,6 @@ pub(super) struct Frame {
     blank: Vector,
 }
 
-/// Scratch for functions that need contiguous rows.
-#[derive(Debug)]
-struct External {
-    args: Vec<Vector>,
-    result: Vector,
-}
-
 impl Frame {
     pub fn new(code: &Code) -> Frame {
         let blank = Vector::new(PhysicalType::Bool);
@@ -246,7 +238,7 @@ impl Frame {
             selections: vec![Vec::new(); code.selections],
             marks: Vec::new(),
             entries: entries.collect(),
-            external: External { args: Vec::new(), result: Vector::new(PhysicalType::Bool) },
+            external: External::new(Vector::new(PhysicalType::Bool)),
             blank,
         }
     }
@@ -380,8 +372,7 @@ impl Frame {
     ) -> Result<()> {
         let Instruction { op, args, types, ty, rows: selection, .. } = instruction;
         let mut entries = self.entries[at].take();
-        let mut external =
-            std::mem::replace(&mut self.external, External { args: Vec::new(), result: self.blank.clone() });
+        let mut external = std::mem::replace(&mut self.external, External::new(self.blank.clone()));
         let rows = self.rows(*selection, all);
         let done = match op {
             Op::Compute(Kind::PerEntry(program)) => {
@@ -546,80 +537,5 @@ fn decode(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
         let words = bitmap::words_for(rows.limit());
         let target = &mut out.validity_mut(rows.limit())[..words];
         target.iter_mut().zip(validity).for_each(|(t, v)| *t = *v);
-    }
-}
-
-impl External {
-    /// Calls the function with contiguous rows, and puts the results at the rows' positions.
-    fn evaluate<'v>(
-        &mut self,
-        function: &dyn ExternalFunction,
-        args: impl Iterator<Item = &'v Vector>,
-        rows: Rows<'_>,
-        out: &mut Vector,
-    ) -> Result<()> {
-        self.args.clear();
-        let mut constant = !function.is_volatile();
-        for arg in args {
-            constant &= arg.is_constant();
-            self.args.push(match rows {
-                Rows::Sparse(list, _) if !arg.is_constant() => {
-                    let mut dense = Vector::new(arg.physical());
-                    arg.flatten_into(Some(list), list.len(), &mut dense);
-                    dense
-                }
-                _ => arg.clone(),
-            });
-        }
-        let done = match rows {
-            _ if constant => function.evaluate(&self.args, 1, out).map(|()| {
-                if out.encoding() == Encoding::Flat {
-                    out.make_constant();
-                }
-            }),
-            Rows::Dense(n) => function.evaluate(&self.args, n, out),
-            Rows::Sparse(list, limit) => {
-                if self.result.physical() != out.physical() {
-                    self.result = Vector::new(out.physical());
-                }
-                function.evaluate(&self.args, list.len(), &mut self.result).map(|()| {
-                    scatter(&self.result, list, limit, out);
-                })
-            }
-        };
-        self.args.clear();
-        done
-    }
-}
-
-/// Puts value i of `source` to position `list[i]` of `out`.
-fn scatter(source: &Vector, list: &[u16], limit: usize, out: &mut Vector) {
-    fn copy<T: Native>(source: &Vector, list: &[u16], out: &mut Vector) {
-        let source: Operand<'_, T> = operand(source);
-        let out = out.values_mut::<T>();
-        list.iter().enumerate().for_each(|(i, &p)| out[p as usize] = source.get(i));
-    }
-    let mut flat = Vector::new(source.physical());
-    let source = if source.encoding() == Encoding::Dictionary {
-        source.flatten_into(None, list.len(), &mut flat);
-        &flat
-    } else {
-        source
-    };
-    out.begin(limit.max(CHUNK_ROWS));
-    out.share_strings(source);
-    match out.physical() {
-        PhysicalType::Str => copy::<crate::StringView>(source, list, out),
-        other => match other.width() {
-            1 => copy::<u8>(source, list, out),
-            2 => copy::<u16>(source, list, out),
-            4 => copy::<u32>(source, list, out),
-            8 => copy::<u64>(source, list, out),
-            _ => copy::<i128>(source, list, out),
-        },
-    }
-    if source.validity().is_some() {
-        let target = out.validity_mut(limit);
-        list.iter().enumerate().for_each(|(i, &p)| bitmap::set(target, p as usize, source.is_valid(i)));
     }
 }

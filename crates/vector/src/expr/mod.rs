@@ -14,6 +14,7 @@ pub mod calendar;
 mod compile;
 pub mod display;
 mod entries;
+mod external;
 pub mod fold;
 pub mod interval_text;
 pub mod json_text;

@@ -83,23 +83,7 @@ impl Feeder {
                 flatten_args(feed, chunk, active, &mut self.args);
                 (&self.args[..feed.args.len()], None)
             } else if let Some(&arg) = feed.args.first().filter(|_| !only_counts) {
-                let flat = chunk.vector(arg).encoding() == Encoding::Flat;
-                let positions = if flat {
-                    chunk.positions(arg)
-                } else {
-                    grow(&mut self.args, 1);
-                    chunk.flatten_column(arg, &mut self.args[0]);
-                    None
-                };
-                let positions = match (positions, active) {
-                    (Some(at), Some(active)) => {
-                        self.positions.clear();
-                        self.positions.extend(active.iter().map(|&row| at[row as usize]));
-                        Some(&self.positions[..])
-                    }
-                    (positions, active) => positions.or(active),
-                };
-                (std::slice::from_ref(if flat { chunk.vector(arg) } else { &self.args[0] }), positions)
+                argument(arg, chunk, active, &mut self.args, &mut self.positions)
             } else {
                 (&[], None)
             };
@@ -140,6 +124,34 @@ impl Feeder {
         }
         Ok(())
     }
+}
+
+/// An argument, where it is or else flattened to the first of `flattened`, and the positions of the rows that
+/// count.
+fn argument<'a>(
+    arg: usize,
+    chunk: &'a Chunk,
+    active: Option<&'a [u16]>,
+    flattened: &'a mut Vec<Vector>,
+    composed: &'a mut Vec<u16>,
+) -> (&'a [Vector], Option<&'a [u16]>) {
+    let flat = chunk.vector(arg).encoding() == Encoding::Flat;
+    let positions = if flat {
+        chunk.positions(arg)
+    } else {
+        grow(flattened, 1);
+        chunk.flatten_column(arg, &mut flattened[0]);
+        None
+    };
+    let positions = match (positions, active) {
+        (Some(at), Some(active)) => {
+            composed.clear();
+            composed.extend(active.iter().map(|&row| at[row as usize]));
+            Some(&composed[..])
+        }
+        (positions, active) => positions.or(active),
+    };
+    (std::slice::from_ref(if flat { chunk.vector(arg) } else { &flattened[0] }), positions)
 }
 
 /// True if both are the same memory, or both stand for all positions.

@@ -156,6 +156,20 @@ pub enum ResultKind {
     External(usize),
 }
 
+impl ResultKind {
+    /// True if a result may be NULL; `is_open`: nothing says that a group has a value that counts.
+    fn is_nullable(&self, is_open: bool) -> bool {
+        match self {
+            ResultKind::Count(_) => false,
+            ResultKind::Integers { seen, .. }
+            | ResultKind::Floats { seen, .. }
+            | ResultKind::Extreme { seen, .. } => seen.is_some(),
+            ResultKind::Mean { .. } | ResultKind::Any(_) => is_open,
+            ResultKind::External(_) => true,
+        }
+    }
+}
+
 impl AggregateLayout {
     /// Decomposes keys and calls, over chunks of `input`.
     ///
@@ -318,16 +332,8 @@ impl AggregateLayout {
             }
             (_, None) => return Err(Error::internal(format!("{} without an argument", function.name()))),
         };
-        meta.nullable = match kind {
-            ResultKind::Count(_) => false,
-            ResultKind::Integers { seen, .. }
-            | ResultKind::Floats { seen, .. }
-            | ResultKind::Extreme { seen, .. } => seen.is_some(),
-            ResultKind::Mean { .. } | ResultKind::Any(_) => {
-                self.keys.is_empty() || call.filter.is_some() || argument.is_none_or(|a| a.nullable)
-            }
-            ResultKind::External(_) => true,
-        };
+        let may_lack_rows = self.keys.is_empty() || call.filter.is_some();
+        meta.nullable = kind.is_nullable(may_lack_rows || argument.is_none_or(|a| a.nullable));
         if let ResultKind::Count(_) = kind {
             meta.range = Some((0, i64::MAX.into()));
         }

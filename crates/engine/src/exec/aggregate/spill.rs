@@ -13,10 +13,9 @@
 //! Techniques for Large Databases*, ACM Computing Surveys 1993, section 4.4), by the same bits of the hash as
 //! partitions in memory.
 //!
-//! 1. Memory is short for a worker if it cannot reserve any, or if it has some megabytes and, were its
-//!    partial to double, less than a quarter would be left of what was free when the aggregation began:
-//!    operators above need some too. The worker keeps its partials and creates no more groups; rows that
-//!    waited in memory are written.
+//! 1. Memory is short for a worker if it cannot reserve any, or would be by the policy of all operators
+//!    ([`crate::exec::spill::policy`]) if its partial doubled. The worker keeps its partials and creates no
+//!    more groups; rows that waited in memory are written.
 //! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one
 //!    row in [`WORTH_KNOWN`] is found there.
 //!
@@ -32,19 +31,13 @@ use super::partial::Partial;
 use super::writer::{PARTITIONS, Writer};
 use crate::context::QueryContext;
 use crate::exec::group_table::Partition;
+use crate::exec::spill::policy::SpillPolicy;
 use crate::exec::spill::store::{Medium, Store};
 use crate::memory::Reservation;
 use crate::settings::Spilling;
-use crate::sync::OnceLock;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
-/// The share of the initially free memory that is left to others.
-const LEFT_PART: usize = 4;
-/// Memory that a worker's partials may always have: at most this, and at most this share of what is left to
-/// others.
-const MOST_LEAST: usize = 4 << 20;
-const LEAST_PART: usize = 4;
 /// What a writer buffers: at most this, and at most this share of what is left to others.
 const MOST_HELD: usize = 16 << 20;
 const HELD_PART: usize = 8;
@@ -60,8 +53,8 @@ pub struct Spill {
     setting: Spilling,
     /// Rows that wait.
     pub(crate) store: Arc<Store>,
-    /// Bytes to be left to others.
-    left: OnceLock<usize>,
+    /// When memory is short.
+    policy: SpillPolicy,
     context: QueryContext,
 }
 
@@ -72,7 +65,7 @@ impl Spill {
         Some(Spill {
             setting: context.settings.aggregate_spill,
             store: Store::new(program.outputs(), PARTITIONS, Medium::Memory, context),
-            left: OnceLock::new(),
+            policy: SpillPolicy::new(&context.memory),
             context: context.clone(),
         })
     }
@@ -85,23 +78,17 @@ impl Spill {
     /// Measures the free memory and sets a share of it aside for others. To be called before the first group
     /// is created.
     pub fn set_memory_aside(&self) {
-        self.left();
-    }
-
-    /// Bytes of memory that are left to others.
-    fn left(&self) -> usize {
-        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+        self.policy.set_memory_aside();
     }
 
     /// True if a worker with `bytes` in all, whose last partial is `partial`, must create no more groups.
     pub fn is_short(&self, partial: &Partial, bytes: usize) -> bool {
         match self.setting {
             Spilling::Auto => {
-                let least = (self.left() / LEAST_PART).min(MOST_LEAST);
                 let fixed = partial.table.fixed_bytes();
                 // Growing memory may double with the next chunk, and so may that of other workers.
                 let next = partial.reservation.bytes().saturating_sub(fixed) * self.context.settings.threads;
-                bytes.saturating_sub(fixed) > least && self.context.memory.free() < self.left() + next
+                self.policy.is_short(bytes.saturating_sub(fixed), next)
             }
             Spilling::All => partial.table.groups() >= FEW_GROUPS,
             Spilling::Deep => true,
@@ -128,7 +115,7 @@ impl Spill {
     /// memory.
     pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
-        let most = (self.left() / HELD_PART / threads).min(MOST_HELD);
+        let most = (self.policy.left() / HELD_PART / threads).min(MOST_HELD);
         Writer::new(store, whole, most, Reservation::new(&self.context.memory))
     }
 }

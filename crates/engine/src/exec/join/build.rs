@@ -6,7 +6,7 @@ use super::build_spec::BuildSpec;
 use super::limits::JoinLimit;
 use super::partitioned::{Partitioning, SplitRows, no_ids};
 use super::swap::Way;
-use super::table::bytes_at_most;
+use super::table::{BuildStats, bytes_at_most};
 use super::two_pass::TwoPass;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::context::QueryContext;
@@ -113,18 +113,7 @@ impl BuildSink {
         {
             return self.finish_split(partitioning, parts, self.filter.as_deref(), tasks);
         }
-        let mut rows = Materialized::new(&self.kept);
-        // The workers' reservations are held until the whole has been reserved.
-        let mut reservations = Vec::new();
-        for part in parts {
-            if let Kept::Whole(part, memory) = part {
-                rows.absorb(part);
-                reservations.push(memory);
-            }
-        }
-        drop(reservations);
-        let mut memory = Reservation::new(&self.context.memory);
-        memory.resize(rows.bytes())?;
+        let (rows, mut memory) = self.put_together(parts)?;
         let tuples = self.choice.report(&rows);
         if let Some(Way::AsPlanned(swap)) = &self.way
             && let Some(reason) = swap.reason(rows.rows())
@@ -138,19 +127,7 @@ impl BuildSink {
         let expected = Way::expected(self.way.as_ref(), self.spec.expected);
         let spec = BuildSpec { expected, ..self.spec.clone() };
         let mut facts = spec.facts(&rows, tasks)?;
-        if let Some(slot) = &self.filter {
-            let null_equals_null = &spec.null_equals_null;
-            let hash_collisions = self.context.settings.hash_collisions;
-            let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
-            let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(spec.table, rows.id_space());
-            if let Some((filter, reason)) =
-                slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
-            {
-                facts.bits = KeyFilter::bits(filter);
-                self.recorder.note(reason);
-            }
-        }
+        self.publish_filter(&spec, &rows, &mut facts, tasks)?;
         if let Some(partitioning) = &self.partitioning
             && partitioning.choose(&mut facts, &rows, &mut memory, tasks)?
         {
@@ -172,6 +149,46 @@ impl BuildSink {
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
+    }
+
+    /// The rows of all workers, none of which has split them, and their reservation.
+    fn put_together(&self, parts: Vec<Kept>) -> Result<(Materialized, Reservation)> {
+        let mut rows = Materialized::new(&self.kept);
+        // The workers' reservations are held until the whole has been reserved.
+        let mut reservations = Vec::new();
+        for part in parts {
+            if let Kept::Whole(part, memory) = part {
+                rows.absorb(part);
+                reservations.push(memory);
+            }
+        }
+        drop(reservations);
+        let mut memory = Reservation::new(&self.context.memory);
+        memory.resize(rows.bytes())?;
+        Ok((rows, memory))
+    }
+
+    /// Publishes a filter of the keys of `rows`, if one is wanted, and notes its bits in `facts`.
+    fn publish_filter(
+        &self,
+        spec: &BuildSpec,
+        rows: &Materialized,
+        facts: &mut BuildStats,
+        tasks: &dyn Tasks,
+    ) -> Result<()> {
+        let Some(slot) = &self.filter else { return Ok(()) };
+        let null_equals_null = &spec.null_equals_null;
+        let hash_collisions = self.context.settings.hash_collisions;
+        let input = BuildInput { rows, null_equals_null, hash_collisions, tasks };
+        let kind = self.context.settings.join_filter;
+        let spared = bytes_at_most(spec.table, rows.id_space());
+        if let Some((filter, reason)) =
+            slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
+        {
+            facts.bits = KeyFilter::bits(filter);
+            self.recorder.note(reason);
+        }
+        Ok(())
     }
 
     /// Like `complete`, if partitions may be in files.
@@ -248,9 +265,7 @@ impl SinkWorker for Worker {
                     let reserved = memory.resize(bytes);
                     match &self.partitioning {
                         None => reserved.map_err(|error| with_way_out(error, &self.spec))?,
-                        Some(partitioning) => {
-                            is_over = reserved.is_err() || partitioning.is_short(bytes, memory)
-                        }
+                        Some(partitioning) => is_over = reserved.is_err() || partitioning.is_short(bytes),
                     }
                 }
                 let (all, own) = (&self.segments.0, rows.segments());

@@ -10,8 +10,6 @@
 /// Average rows per key up to which keys count as distinct. Rows; judgement: few rows of a concise hash table
 /// overflow then.
 pub(crate) const DISTINCT_PER_KEY: f64 = 1.05;
-/// The share of the memory free before the first build row that is left to others, as a divisor. Judgement.
-pub(crate) const LEFT_PART: usize = 4;
 
 // ---- in memory, two passes --------------------------------------------------------------------------------
 
@@ -61,11 +59,6 @@ pub(crate) const MOST_ENTRY_MATCHES: usize = 128 << 10;
 
 // ---- partitioned in files ---------------------------------------------------------------------------------
 
-/// The most memory that a worker's build rows may have regardless of what is left to others. Bytes: 4 MB;
-/// judgement.
-pub(crate) const MOST_LEAST: usize = 4 << 20;
-/// The same memory as a share of what is left to others, as a divisor. Judgement.
-pub(crate) const LEAST_PART: usize = 4;
 /// Rows that count as a full memory if a setting makes partitions deep. Rows; for tests.
 pub(crate) const DEEP_ROWS: usize = 8;
 /// The share of the free memory that all workers' probe rows may take before they are written, as a divisor.

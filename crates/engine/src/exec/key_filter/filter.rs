@@ -7,6 +7,7 @@ use super::build_keys::BuildInput;
 use super::integers::{for_each_integer, is_integer};
 use super::places::Packing;
 use crate::exec::profile::PassRate;
+use crate::exec::trials::Trials;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::{FilterKind, Settings};
 use crate::sync::{AtomicBool, OnceLock, Ordering};
@@ -32,8 +33,6 @@ const TRIAL_ROWS: usize = 32_768;
 const USELESS_BITS: usize = 90;
 /// The percentage of rows that pass above which a Bloom filter is suspended.
 const USELESS_BLOOM: usize = 75;
-/// The number of rows that pass untested while a filter is suspended.
-const REST_ROWS: usize = 1 << 20;
 
 /// The share of rows that pass up to which a filter is worth being tested beside its own way, too.
 const KEEPS_FEW: f64 = 0.5;
@@ -292,19 +291,10 @@ impl fmt::Display for KeyFilter {
 /// One worker's test of a filter at one place, and its statistics.
 pub(crate) struct FilterWorker {
     slot: Arc<FilterSlot>,
-    rate: Arc<PassRate>,
     keys: usize,
-    /// The filter may be suspended.
-    may_rest: bool,
+    trials: Trials,
     /// All hashes are the same.
     hash_collisions: bool,
-    /// Rows of the current trial, and how many of them passed.
-    seen: usize,
-    passed: usize,
-    /// Rows that have yet to pass untested.
-    rest: usize,
-    /// Rows in total: tested, passed, untested.
-    total: [u64; 3],
     caches: Vec<HashCache>,
     /// Hashes or places.
     words: Vec<u64>,
@@ -322,16 +312,12 @@ impl FilterWorker {
         keys: usize,
         settings: &Settings,
     ) -> FilterWorker {
+        let may_rest = settings.adaptive && settings.join_filter == FilterKind::Auto;
         FilterWorker {
             slot: slot.clone(),
-            rate: rate.clone(),
             keys,
-            may_rest: settings.adaptive && settings.join_filter == FilterKind::Auto,
+            trials: Trials::new(rate, may_rest, TRIAL_ROWS),
             hash_collisions: settings.hash_collisions,
-            seen: 0,
-            passed: 0,
-            rest: 0,
-            total: [0; 3],
             caches: (0..keys).map(|_| HashCache::default()).collect(),
             words: Vec::new(),
             hits: Vec::new(),
@@ -346,12 +332,7 @@ impl FilterWorker {
         if matches!(filter.test, Test::Bounds) && !filter.is_empty {
             return false;
         }
-        let is_resting = self.rest > 0;
-        if is_resting {
-            self.rest = self.rest.saturating_sub(rows);
-            self.total[2] += rows as u64;
-        }
-        !is_resting
+        !self.trials.rests(rows)
     }
 
     /// Keeps in `rows`, which ascend, those whose keys may exist; a key with a NULL does not. `key` yields a
@@ -458,24 +439,8 @@ impl FilterWorker {
 
     /// Counts tested rows and those that passed; decides whether others may pass untested.
     pub(crate) fn count(&mut self, seen: usize, passed: usize) {
-        self.total[0] += seen as u64;
-        self.total[1] += passed as u64;
-        self.seen += seen;
-        self.passed += passed;
-        if self.seen >= TRIAL_ROWS {
-            let is_bloom = self.slot.get().is_some_and(|filter| matches!(filter.test, Test::Bloom(_)));
-            let useless = if is_bloom { USELESS_BLOOM } else { USELESS_BITS };
-            if self.may_rest && self.passed * 100 > self.seen * useless {
-                self.rest = REST_ROWS;
-            }
-            (self.seen, self.passed) = (0, 0);
-        }
-    }
-}
-
-impl Drop for FilterWorker {
-    fn drop(&mut self) {
-        self.rate.add(self.total);
+        let is_bloom = || self.slot.get().is_some_and(|filter| matches!(filter.test, Test::Bloom(_)));
+        self.trials.count(seen, passed, || if is_bloom() { USELESS_BLOOM } else { USELESS_BITS });
     }
 }
 
@@ -517,6 +482,7 @@ mod tests {
     use crate::exec::materialized::{Materialized, column_of};
     use crate::exec::profile::Recorder;
     use crate::exec::testing::{Chance, TwoThreads, chunk_of};
+    use crate::exec::trials::REST_ROWS;
     use entasis_vector::DataType;
     use entasis_vector::expr::ColumnMeta;
     use std::collections::HashSet;

@@ -5,8 +5,8 @@
 
 use super::segments::{joined, visit_segments};
 use super::words::{Packed, by_width};
-use super::{Materialized, SEGMENT_ROWS};
 use crate::exec::gather::gather;
+use crate::exec::row_id::{NO_ROW, SEGMENT_ROWS};
 use entasis_vector::bitmap;
 use entasis_vector::buffer::seen_as_mut;
 use entasis_vector::{Buffer, Buffers, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
@@ -104,7 +104,7 @@ impl Column {
 
     #[inline(always)]
     pub(super) fn is_valid(&self, row: u32) -> bool {
-        row != Materialized::NO_ROW
+        row != NO_ROW
             && match &self.validity[(row >> 16) as usize] {
                 None => true,
                 Some(words) => bitmap::get(words.as_slice(), (row & 0xffff) as usize),
@@ -257,7 +257,7 @@ fn gather_values<T: Native>(segments: &Buffers, rows: &[u32], missing: bool, out
     }
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
     visit_segments::<T, _>(segments, rows, out, |row, to| {
-        *to = if missing && row == Materialized::NO_ROW { T::default() } else { get(row) };
+        *to = if missing && row == NO_ROW { T::default() } else { get(row) };
     });
 }
 

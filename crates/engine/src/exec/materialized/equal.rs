@@ -4,8 +4,8 @@
 //! There is one loop over all pairs for each encoding of the chunk's vector and each type, without a branch
 //! on the result.
 
-use super::Materialized;
 use super::column::Column;
+use super::rows::Materialized;
 use crate::exec::prefetch::BLOCK;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};

@@ -4,9 +4,10 @@
 //! each part may be [finalized](Placing::finalize), which permutes its rows. So the rows never exist twice.
 //! If they are more than the nearer caches hold, narrow columns share [words](super::words).
 
+use super::rows::Materialized;
 use super::words::{Number, Pack, Packed, WordField, WordPlan, Words, by_width, segments};
-use super::{Materialized, SEGMENT_ROWS};
 use crate::exec::prefetch::{BLOCK, FAR_BYTES};
+use crate::exec::row_id::SEGMENT_ROWS;
 use crate::exec::tuple::Tuples;
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;

@@ -1,7 +1,7 @@
 //! Values of rows in several segments: as one slice if they are in one piece of memory, otherwise row by row.
 
-use super::SEGMENT_ROWS;
 use crate::exec::prefetch::{FAR_BYTES, visit_prefetching};
+use crate::exec::row_id::SEGMENT_ROWS;
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Buffers, Native};

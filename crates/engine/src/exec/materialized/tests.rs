@@ -3,7 +3,10 @@
 use super::*;
 use crate::exec::testing::{Chance, TwoThreads};
 use crate::exec::tuple::tests as tuples;
-use entasis_vector::{Dictionary, Selection};
+use entasis_vector::{
+    Buffer, CHUNK_ROWS, Chunk, Dictionary, PhysicalType, Selection, StringHeap, Value, Vector,
+};
+use std::sync::Arc;
 
 fn text(i: usize) -> Value {
     match i % 5 {

@@ -14,10 +14,10 @@
 //! Only rows that are [put in place](super::placing) have words: other rows are appended as columns, and
 //! later copied.
 
-use super::SEGMENT_ROWS;
 use super::segments::{joined, visit_segments};
 use crate::exec::gather::gather;
 use crate::exec::prefetch::BLOCK;
+use crate::exec::row_id::SEGMENT_ROWS;
 use crate::exec::tuple::range_of;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::{Kernel, widest_of};

@@ -14,7 +14,9 @@
 //! Pipelines of the way that is not taken are skipped when their turn comes. The probe side is planned once:
 //! both ways share its operators, and only one of them runs.
 
-use super::{Builder, Needed, Stream, align, with};
+use super::builder::Builder;
+use super::needed::{Needed, with};
+use super::stream::{Stream, align};
 use crate::bounds::{Bounds, Searched};
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
@@ -37,6 +39,7 @@ use crate::exec::join::unmatched::BuildRows;
 use crate::exec::join::{BuildTail, BuiltSlot, Computed, ProbeOutput, Shape, side};
 use crate::exec::key_filter::Expected;
 use crate::exec::key_filter::pushed::Pushed;
+use crate::exec::operator::OperatorFactory;
 use crate::exec::pipeline::Part;
 use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
@@ -98,6 +101,19 @@ struct Probing {
     stored: Option<StoredKeys>,
 }
 
+impl Probing {
+    /// What the join reads of its probe side, which has these columns.
+    fn of(joined: &Joined<'_>, keys: &[Expr], needed: &Needed, columns: &[ColumnMeta]) -> Result<Probing> {
+        let bounds = joined.searched(Side::Probe);
+        Ok(Probing {
+            keys: Computed::new(keys, columns)?,
+            bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, columns)).transpose()?,
+            kept: BufferedColumns::new(columns, |meta| needed.contains(&meta.id))?,
+            stored: StoredKeys::of(joined.input(Side::Probe), keys),
+        })
+    }
+}
+
 impl<'j> Joined<'j> {
     fn is_left(&self, side: Side) -> bool {
         self.keeps_left == (side == Side::Build)
@@ -126,6 +142,29 @@ impl<'j> Joined<'j> {
     /// The columns that are read above.
     fn wanted(&self, metas: &[ColumnMeta]) -> Vec<usize> {
         (0..metas.len()).filter(|&i| self.needed.contains(&metas[i].id)).collect()
+    }
+
+    /// The columns of the output, from those of the probe side and those of the build side; and the columns
+    /// of the probe side that are NULL for rows of a build tail.
+    fn output(&self, probe: &[ColumnMeta], build: &[ColumnMeta]) -> (Vec<ColumnMeta>, Vec<ColumnMeta>) {
+        let shape = self.shape;
+        let wanted = |metas: &[ColumnMeta], has_nulls: bool| -> Vec<ColumnMeta> {
+            let nullable = |i: usize| metas[i].nullable || has_nulls;
+            let meta = |i: usize| ColumnMeta { nullable: nullable(i), ..metas[i].clone() };
+            self.wanted(metas).into_iter().map(meta).collect()
+        };
+        let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
+        let of_probe = wanted(probe, shape.tail == BuildTail::Unmatched);
+        let of_build = wanted(build, build_nulls);
+        match (shape.probe, self.join.kind) {
+            (ProbeOutput::Nothing, _) => (of_build, Vec::new()),
+            (ProbeOutput::Mark { null_aware }, JoinKind::Mark { mark, .. }) => {
+                let mark = ColumnMeta { nullable: null_aware, ..ColumnMeta::new(mark, DataType::Boolean) };
+                ([probe, &[mark]].concat(), Vec::new())
+            }
+            _ if shape.gives_pairs() => ([&of_probe[..], &of_build].concat(), of_probe),
+            _ => (probe.to_vec(), Vec::new()),
+        }
     }
 
     fn is_null_aware(&self) -> bool {
@@ -218,35 +257,8 @@ impl Builder<'_> {
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
-        let bounds = match self.context.settings.join_bounds {
-            Searching::Auto => Bounds::of(join, self.columns),
-            Searching::Always => Bounds::possible(join),
-            Searching::Off => Bounds::possible(join).filter(|bounds| bounds.nearest),
-        };
-        if matches!(join.kind, JoinKind::AsOf { .. }) && bounds.is_none() {
-            return Err(Error::internal("an as-of join has no inequality between its sides"));
-        }
-        let above = needed.ids().collect();
-        let weighed = Weighed::new(join, bounds.is_some(), self.columns, &above, self.context);
-        let chosen = weighed.choose();
-        let keeps_left = chosen.keeps_left;
-        let residual = bounds.as_ref().map_or(&join.residual, |bounds| &bounds.rest).clone();
-        let joined = Joined {
-            join,
-            number: self.number_of(join)?,
-            keeps_left,
-            shape: Shape::of(join.kind, keeps_left).ok_or_else(|| {
-                Error::internal(format!("{:?} joins cannot keep their left input", join.kind))
-            })?,
-            null_equals_null: join.on.iter().map(|key| key.null_equals_null).collect(),
-            searched: bounds.map(|bounds| bounds.searched(keeps_left)),
-            needed,
-            both: with(needed, &residual),
-            residual,
-            recorder: self.recorder(node),
-        };
-        joined.recorder.note(format!("join {}", joined.number));
-        side::reason(&chosen).into_iter().for_each(|reason| joined.recorder.note(reason));
+        let (joined, weighed) = self.joined(node, join, needed)?;
+        let keeps_left = joined.keeps_left;
         let (build_keys, probe_keys) = (joined.keys(Side::Build), joined.keys(Side::Probe));
 
         // The build side.
@@ -286,18 +298,51 @@ impl Builder<'_> {
         let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
         let other = other_way.zip(swap).filter(|_| may_swap);
         let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
-        let bounds = joined.searched(Side::Probe);
-        let probing = Probing {
-            keys: Computed::new(&probe_keys, &stream.columns)?,
-            bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, &stream.columns)).transpose()?,
-            kept: BufferedColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
-            stored: StoredKeys::of(joined.input(Side::Probe), &probe_keys),
-        };
+        let probing = Probing::of(&joined, &probe_keys, &probe_needed, &stream.columns)?;
         let stream = self.probe(&joined, kept, stream, probing)?;
         match other {
             None => Ok(stream),
             Some((other_way, swap, probe, kept)) => self.swap(stream, &other_way, &swap, probe, kept),
         }
+    }
+
+    /// A join whose build side is chosen, and what the choice was made of.
+    fn joined<'j>(
+        &self,
+        node: &Node,
+        join: &'j plan::Join,
+        needed: &'j Needed,
+    ) -> Result<(Joined<'j>, Weighed)> {
+        let bounds = match self.context.settings.join_bounds {
+            Searching::Auto => Bounds::of(join, self.columns),
+            Searching::Always => Bounds::possible(join),
+            Searching::Off => Bounds::possible(join).filter(|bounds| bounds.nearest),
+        };
+        if matches!(join.kind, JoinKind::AsOf { .. }) && bounds.is_none() {
+            return Err(Error::internal("an as-of join has no inequality between its sides"));
+        }
+        let above = needed.ids().collect();
+        let weighed = Weighed::new(join, bounds.is_some(), self.columns, &above, self.context);
+        let chosen = weighed.choose();
+        let keeps_left = chosen.keeps_left;
+        let residual = bounds.as_ref().map_or(&join.residual, |bounds| &bounds.rest).clone();
+        let joined = Joined {
+            join,
+            number: self.number_of(join)?,
+            keeps_left,
+            shape: Shape::of(join.kind, keeps_left).ok_or_else(|| {
+                Error::internal(format!("{:?} joins cannot keep their left input", join.kind))
+            })?,
+            null_equals_null: join.on.iter().map(|key| key.null_equals_null).collect(),
+            searched: bounds.map(|bounds| bounds.searched(keeps_left)),
+            needed,
+            both: with(needed, &residual),
+            residual,
+            recorder: self.recorder(node),
+        };
+        joined.recorder.note(format!("join {}", joined.number));
+        side::reason(&chosen).into_iter().for_each(|reason| joined.recorder.note(reason));
+        Ok((joined, weighed))
     }
 
     /// Ends `build` in the sink that keeps its rows. `slot` receives the keys, and `limits` what else it
@@ -413,7 +458,7 @@ impl Builder<'_> {
     /// The output of a join whose build side is `kept`: `stream`, the probe side, after the join's operators.
     fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
         let Kept { built, partitioning, metas, rows, .. } = kept;
-        let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
+        let (recorder, shape) = (&joined.recorder, joined.shape);
         let (probe_columns, build_columns) = (joined.wanted(&stream.columns), joined.wanted(&metas));
         let input = stream.columns.clone();
         let operator = Probe {
@@ -428,26 +473,7 @@ impl Builder<'_> {
             entry_counts: EntryCounts::new(recorder),
             context: self.context.clone(),
         };
-        let nullable =
-            |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
-        let probe_metas =
-            probe_columns.iter().map(|&i| nullable(&input[i], shape.tail == BuildTail::Unmatched));
-        let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
-        let build_metas = build_columns.iter().map(|&i| nullable(&metas[i], build_nulls));
-        let (probe_metas, build_metas): (Vec<_>, Vec<_>) = (probe_metas.collect(), build_metas.collect());
-        let mut columns = input.clone();
-        let mut nulls = Vec::new();
-        match (shape.probe, join.kind) {
-            (ProbeOutput::Nothing, _) => columns = build_metas,
-            (ProbeOutput::Mark { null_aware }, JoinKind::Mark { mark, .. }) => {
-                columns.push(ColumnMeta { nullable: null_aware, ..ColumnMeta::new(mark, DataType::Boolean) });
-            }
-            _ if shape.gives_pairs() => {
-                nulls = probe_metas.clone();
-                columns = [probe_metas, build_metas].concat();
-            }
-            _ => {}
-        }
+        let (columns, nulls) = joined.output(&input, &metas);
         let rest = (shape.tail != BuildTail::Nothing).then(|| BuildRows {
             built,
             matched: shape.tail == BuildTail::Matched,
@@ -461,20 +487,8 @@ impl Builder<'_> {
         let late = partitioning.map(|partitioning| {
             partitioning.set_probe(&input, &kept_probe, probing.stored);
             let route = Route { partitioning: partitioning.clone(), keys: operator.keys.clone() };
-            // Each partition has a table of its own, for a time.
-            let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
-            let probe = Probe { built: probe_slot, ..operator.clone() };
-            let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
-            let source =
-                Arc::new(PartitionSource { partitioning: partitioning.clone(), next: Arc::default() });
-            let part = Part { ordered, sparse: true, ..Part::new(source, recorder, 0.0) };
-            (
-                route,
-                Part {
-                    operators: vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())],
-                    ..part
-                },
-            )
+            let part = join_phase(partitioning, operator.clone(), rest.clone(), recorder);
+            (route, Part { ordered, ..part })
         });
         let (route, late) = late.unzip();
         if let Some(route) = route {
@@ -539,6 +553,23 @@ impl Builder<'_> {
         swap.set_planned();
         Ok(both)
     }
+}
+
+/// The part of a stream that joins partitions which had to wait. Each partition has a table of its own, for a
+/// time.
+fn join_phase(
+    partitioning: Arc<Partitioning>,
+    probe: Probe,
+    rest: Option<BuildRows>,
+    recorder: &Arc<Recorder>,
+) -> Part {
+    let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
+    let probe = Probe { built: probe_slot, ..probe };
+    let rest = rest.map(|rest| BuildRows { built: rest_slot, ..rest });
+    let source = Arc::new(PartitionSource { partitioning: partitioning.clone(), next: Arc::default() });
+    let operators: Vec<(Arc<dyn OperatorFactory>, _)> =
+        vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())];
+    Part { sparse: true, operators, ..Part::new(source, recorder, 0.0) }
 }
 
 /// True if there is a join in this part of a plan.

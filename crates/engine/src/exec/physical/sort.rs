@@ -3,7 +3,9 @@
 //! A sort with a small limit over a file reads only what decides which rows come first, and then the rest of
 //! these rows ([`crate::exec::fetched`]).
 
-use super::{Builder, Needed, Stream, align, with};
+use super::builder::Builder;
+use super::needed::{Needed, with};
+use super::stream::{Stream, align, find};
 use crate::exec::fetched::{FETCHED_MAX, FetchedRows, ROW_NUMBER, ROW_NUMBER_TYPE};
 use crate::exec::key_filter::pushed::Pushed;
 use crate::exec::pipeline::Part;
@@ -106,7 +108,7 @@ impl Builder<'_> {
         let metas = relation_columns(&*scan.relation, &columns, self.columns);
         let source = FetchedRows {
             numbers: first.source,
-            column: super::find(&first.output, ROW_NUMBER)?,
+            column: find(&first.output, ROW_NUMBER)?,
             relation: scan.relation.clone(),
             request: ScanRequest::all(columns),
             context: self.context.clone(),

@@ -1,5 +1,6 @@
 //! Stored rows: rows of one row group that stay in their blocks, for a consumer that only folds columns.
 
+use super::columns::Columns;
 use entasis_storage::{RowGroup, TableSnapshot};
 use entasis_vector::{PhysicalType, Stored};
 use std::ops::Range;
@@ -7,14 +8,21 @@ use std::ops::Range;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct StoredRuns {
-    pub(super) snapshot: TableSnapshot,
+    snapshot: TableSnapshot,
     pub(super) group: usize,
     pub(super) runs: Vec<Range<usize>>,
     /// For each column of the chunk: its index in the table, and its default physical type.
-    pub(super) columns: Vec<(usize, PhysicalType)>,
+    columns: Vec<(usize, PhysicalType)>,
 }
 
 impl StoredRuns {
+    /// No rows yet, of a table with these columns.
+    pub(super) fn new(snapshot: &TableSnapshot, columns: &Columns) -> StoredRuns {
+        let column = |column: usize| (columns.indexes[column], columns.physical(column));
+        let columns = (0..columns.len()).map(column).collect();
+        StoredRuns { snapshot: snapshot.clone(), group: 0, runs: Vec::new(), columns }
+    }
+
     fn group(&self) -> &RowGroup {
         self.snapshot.row_group(self.group).expect("the row group was open")
     }

@@ -1,8 +1,8 @@
 //! How many rows pass conditions on codes, measured while a worker scans: where few do, the next stretch is
 //! longer, and what is read after these conditions is not prefetched.
 
-use super::SPARSE;
-
+/// The largest fraction of remaining rows that counts as few, as a divisor.
+pub(super) const SPARSE: usize = 8;
 /// The most chunks whose slots are processed together if few rows remain.
 const LONG_CHUNKS: usize = 16;
 /// The number of rows after which older measurements of conditions on codes count half.

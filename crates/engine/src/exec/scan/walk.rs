@@ -1,6 +1,6 @@
 //! The walk of a scan over the slots of the table: which slots are processed together.
 //!
-//! A morsel is a row group, or the part of it in reach ([`crate::reach`]). When a morsel is opened, the
+//! A morsel is a row group, or the part of it in reach ([`crate::access_path`]). When a morsel is opened, the
 //! bounds of its blocks are tested, and blocks that cannot have a matching row are skipped. The others are
 //! divided into stretches, each of one row group:
 //!
@@ -13,10 +13,9 @@
 //!
 //! The walk ends when all parts, which the workers share, have been taken. It does not read values.
 
-use super::TableScan;
-use crate::reach::Reach;
-use crate::sync::Ordering;
-use entasis_storage::{RowGroup, RowId, ValueRange};
+use super::shared::TableScan;
+use crate::access_path::Reach;
+use entasis_storage::{RowGroup, RowId, TableSnapshot, ValueRange};
 use std::ops::Range;
 
 /// The most runs of rows that are read together.
@@ -47,6 +46,15 @@ impl Stretch {
     }
 }
 
+/// The slots of a stretch, with the row group that they belong to.
+#[derive(Clone, Copy)]
+pub(super) struct Slots<'a> {
+    pub(super) group: &'a RowGroup,
+    /// The number of the row group.
+    pub(super) number: usize,
+    pub(super) runs: &'a [Range<usize>],
+}
+
 /// One worker's position in the walk.
 pub(super) struct Walk {
     /// False if the next row group must be opened.
@@ -72,19 +80,25 @@ impl Walk {
         Walk { is_open: false, number: 0, left: 0..0, slot: 0, scattered: 0, runs, wanted: Vec::new() }
     }
 
+    /// The slots of the current stretch; the open row group is in `snapshot`.
+    pub(super) fn slots<'a>(&'a self, snapshot: &'a TableSnapshot) -> Slots<'a> {
+        let group = snapshot.row_group(self.number).expect("the row group is open");
+        Slots { group, number: self.number, runs: &self.runs }
+    }
+
     /// The next slots to process, in the row group that is then open. If conditions on codes leave few rows,
     /// they are the slots of up to `chunks` chunks.
     pub(super) fn next(&mut self, scan: &TableScan, chunks: usize) -> Option<Stretch> {
         loop {
             if !self.is_open {
-                let (number, part) = scan.parts.get(scan.next_part.fetch_add(1, Ordering::Relaxed))?.clone();
+                let (number, part) = scan.morsels.take()?;
                 let group = scan.snapshot.row_group(number)?;
                 (self.number, self.left, self.slot, self.scattered) = (number, part, 0, 0);
                 self.is_open = self.find_wanted(scan, group);
                 continue;
             }
             let group = scan.snapshot.row_group(self.number)?;
-            let stretch = match &*scan.reach {
+            let stretch = match &*scan.morsels.reach {
                 Reach::Everywhere => self.next_within(scan, chunks, group, group.slots(), false),
                 Reach::Slots(ranges) => match ranges.get(self.left.start).filter(|_| !self.left.is_empty()) {
                     None => None,
@@ -116,7 +130,7 @@ impl Walk {
         end: usize,
         is_implied: bool,
     ) -> Option<Stretch> {
-        if scan.leaves_stored && self.slot >= self.scattered && scan.is_unfiltered(is_implied) {
+        if scan.leaves_stored && self.slot >= self.scattered && scan.filters.is_unfiltered(is_implied) {
             let from = self.slot;
             let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
             if stretch.count >= self.runs.len() * LONG_RUN {
@@ -125,7 +139,7 @@ impl Walk {
             // Runs are short: these slots are read as vectors.
             (self.scattered, self.slot) = (self.slot, from);
         }
-        let chunks = if scan.may_use_codes(is_implied) { chunks } else { 1 };
+        let chunks = if scan.filters.may_use_codes(is_implied) { chunks } else { 1 };
         let stretch = self.next_runs(group, end, is_implied, scan.chunk_rows * chunks, MOST_RUNS)?;
         Some(Stretch { is_long: chunks > 1, ..stretch })
     }
@@ -209,8 +223,8 @@ impl Walk {
     fn find_wanted(&mut self, scan: &TableScan, group: &RowGroup) -> bool {
         let width = group.block_slots();
         self.wanted.clear();
-        self.wanted.resize(group.blocks(), *scan.reach == Reach::Everywhere);
-        match &*scan.reach {
+        self.wanted.resize(group.blocks(), *scan.morsels.reach == Reach::Everywhere);
+        match &*scan.morsels.reach {
             Reach::Everywhere => {}
             Reach::Slots(ranges) => {
                 let slots = ranges[self.left.clone()].iter().map(|range| &range.slots);
@@ -222,16 +236,16 @@ impl Walk {
             }
         }
         let of_group = |range: &ValueRange| range.meets(group.column_zone(range.column));
-        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column), &of_group);
-        if !may_have_rows {
+        let (columns, filters) = (&scan.columns, &scan.filters);
+        if !filters.may_have_rows(columns, &|column| group.column_zone(column), &of_group) {
             self.wanted.fill(false);
         }
-        let looks_ahead = !scan.bounded.is_empty() && *scan.reach == Reach::Everywhere;
+        let looks_ahead = !filters.bounded.is_empty() && *scan.morsels.reach == Reach::Everywhere;
         for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
             if looks_ahead {
-                group.prefetch_zones(block, &scan.bounded);
+                group.prefetch_zones(block, &filters.bounded);
             }
-            *wanted = scan.may_have_rows(&|column| group.zone(column, block), &|range| {
+            *wanted = filters.may_have_rows(columns, &|column| group.zone(column, block), &|range| {
                 group.may_be_within(block, range)
             });
         }

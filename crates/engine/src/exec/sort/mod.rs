@@ -277,7 +277,7 @@ impl Sink for SortSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
         // Checked before there is a row.
         if let Some(spill) = &self.shared.spill {
-            spill.spec().set_memory_aside();
+            spill.spec().policy().set_memory_aside();
         }
         Ok(Box::new(SortWorker {
             stager: Stager::new(&self.shared),
@@ -435,7 +435,7 @@ impl SortWorker {
         let (rows, bytes) = (run.rows.rows(), limits + shared.bytes(&run.rows));
         let reserved = run.reservation.resize(bytes);
         let lacks = reserved.is_err() && (at_end || bytes >= LEAST_RUN);
-        if lacks || spill.is_due(rows, bytes, self.written, &run.reservation) {
+        if lacks || spill.is_due(rows, bytes, self.written) {
             let morsel = run.morsels.last().map_or(0, |&(morsel, _)| morsel);
             let full = std::mem::replace(run, shared.no_rows(morsel));
             shared.write(full, spill)?;

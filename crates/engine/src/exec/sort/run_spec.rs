@@ -3,14 +3,13 @@
 
 use super::codes::OrderKey;
 use crate::context::QueryContext;
+use crate::exec::spill::policy::SpillPolicy;
 use crate::exec::spill::rows::RowFormat;
 use crate::settings::Spilling;
 use crate::sync::{AtomicU64, OnceLock, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{ColumnId, DataType};
 
-/// The share of the initially free memory that a sort leaves to others.
-pub(super) const LEFT_PART: usize = 4;
 /// Bytes of a block in memory: a share of what is left to others, a minimum, a maximum.
 const BLOCK_PART: usize = 16;
 const LEAST_BLOCK: usize = 8 << 10;
@@ -38,8 +37,8 @@ pub struct RunSpec {
     limit: Option<usize>,
     /// Created on demand: most sorts write nothing.
     format: OnceLock<RowFormat>,
-    /// Bytes to be left to others.
-    left: OnceLock<usize>,
+    /// When memory is short.
+    policy: SpillPolicy,
     /// Bytes written and read, for the profile.
     written: AtomicU64,
     read: AtomicU64,
@@ -61,7 +60,7 @@ impl RunSpec {
             keys: keys.iter().copied().chain([morsel]).collect(),
             limit,
             format: OnceLock::new(),
-            left: OnceLock::new(),
+            policy: SpillPolicy::new(&context.memory),
             written: AtomicU64::new(0),
             read: AtomicU64::new(0),
             context: context.clone(),
@@ -106,20 +105,14 @@ impl RunSpec {
         self.setting != Spilling::Auto
     }
 
-    /// Measures the free memory and sets a share of it aside for others. To be called before the first row is
-    /// kept.
-    pub fn set_memory_aside(&self) {
-        self.left();
-    }
-
-    /// Bytes of memory that are left to others.
-    pub fn left(&self) -> usize {
-        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+    /// When memory is short.
+    pub(crate) fn policy(&self) -> &SpillPolicy {
+        &self.policy
     }
 
     /// The size of blocks.
     pub fn block_size(&self) -> BlockSize {
-        let bytes = (self.left() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK);
+        let bytes = (self.policy.left() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK);
         let width: usize = self.columns.iter().map(|meta| meta.physical.width()).sum();
         let most = if self.setting == Spilling::Deep { DEEP_BLOCK_ROWS } else { MOST_BLOCK_ROWS };
         BlockSize { rows: (bytes / width).clamp(1, most), text: bytes }

@@ -2,7 +2,7 @@
 //! sort (Graefe, *Implementing Sorting in Database Systems*, ACM Computing Surveys 2006).
 //!
 //! 1. *Runs.* A worker whose rows do not fit sorts them, writes them as a [run](super::run), and starts over
-//!    without rows. A quarter of the initially free memory is left to others. At the end of the input, if
+//!    without rows. At the end of the input, if
 //!    there is a run, the rows still in memory become runs too.
 //! 2. *Passes.* If there is no memory for a block of each run, consecutive runs are merged into one, in
 //!    another file, until there is. Groups are as large as memory allows and no larger than needed, so that
@@ -25,21 +25,17 @@
 
 use super::merge::Merge;
 use super::run::{RunWriter, SortedRun};
-use super::run_spec::{LEFT_PART, RunSpec};
+use super::run_spec::RunSpec;
 use crate::context::QueryContext;
 use crate::exec::sort::codes::OrderKey;
 use crate::exec::spill::file::TempFile;
-use crate::memory::Reservation;
+use crate::exec::spill::policy::left_of;
 use crate::settings::Spilling;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
 
-/// Memory that a worker's rows may always have: at most this, and at most this share of what is left to
-/// others.
-const MOST_LEAST: usize = 4 << 20;
-const LEAST_PART: usize = 4;
 /// Bytes of rows below which no run is written before the end, even if there is no memory for them.
 pub const LEAST_RUN: usize = 256 << 10;
 /// Rows of a worker's first run where runs are forced; each later one has a quarter more of that, so that
@@ -88,15 +84,11 @@ impl SortedRuns {
 
     // ---- when runs are made -------------------------------------------------------------------------------
 
-    /// True if `rows` rows of `bytes` bytes are too many for a worker that has made `made` runs and has
-    /// `memory`.
-    pub fn is_due(&self, rows: usize, bytes: usize, made: usize, memory: &Reservation) -> bool {
+    /// True if `rows` rows of `bytes` bytes are too many for a worker that has made `made` runs.
+    pub fn is_due(&self, rows: usize, bytes: usize, made: usize) -> bool {
         let few = |rows: usize| rows + rows / 4 * made;
         match self.spec.setting {
-            Spilling::Auto => {
-                let least = (self.spec.left() / LEAST_PART).clamp(LEAST_RUN, MOST_LEAST);
-                bytes > least && memory.free() < self.spec.left()
-            }
+            Spilling::Auto => bytes > LEAST_RUN && self.spec.policy().is_short(bytes, 0),
             Spilling::All => rows >= few(FEW_ROWS),
             Spilling::Deep => rows >= few(FEW_DEEP_ROWS),
         }
@@ -144,7 +136,7 @@ impl SortedRuns {
         self.passes.store(1, Ordering::Relaxed);
         loop {
             let free = self.spec.context().memory.free();
-            let room = Room { bytes: free - free / LEFT_PART, runs: self.fan_in() };
+            let room = Room { bytes: free - left_of(free), runs: self.fan_in() };
             if room.is_enough(runs.len(), needs(&runs)) {
                 return Merge::new(&self.spec, runs);
             }

@@ -1,8 +1,8 @@
 //! Rows of a plan that are kept until several others have read them: chunks in memory, and pieces of a
 //! temporary file once memory gets short.
 //!
-//! Each worker collects the rows of its morsels. They stay in memory as long as all of them together take no
-//! more than what is left to others ([`Kept::has_room`]). From then on a worker turns its rows into pieces
+//! Each worker collects the rows of its morsels. They stay in memory until it gets short ([`super::policy`]).
+//! From then on a worker turns its rows into pieces
 //! ([`super::rows`]), a morsel's rows into pieces of its own, so that reading gives all rows in the order of
 //! the morsels, any number of times.
 
@@ -12,6 +12,7 @@ use crate::exec::result::ResultSet;
 use crate::exec::row_copier::RowCopier;
 use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::exec::spill::file::{Extent, TempFile};
+use crate::exec::spill::policy::SpillPolicy;
 use crate::exec::spill::rows::{Blocks, RowFormat};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::sync::{Mutex, PoisonError};
@@ -55,8 +56,9 @@ pub(crate) struct Keeper(Arc<Kept>);
 struct Kept {
     types: Vec<DataType>,
     context: QueryContext,
-    /// What all workers use of the memory.
+    /// What all workers use of the memory, and when it is short.
     memory: Arc<MemoryBudget>,
+    policy: SpillPolicy,
     done: Mutex<Done>,
 }
 
@@ -73,7 +75,9 @@ impl Keeper {
     /// A keeper of rows whose columns have these types.
     pub(crate) fn new(context: &QueryContext, types: Vec<DataType>) -> Keeper {
         let memory = MemoryBudget::part_of(&context.memory, "a shared subquery");
-        Keeper(Arc::new(Kept { types, context: context.clone(), memory, done: Mutex::default() }))
+        let policy = SpillPolicy::new(&memory);
+        policy.set_memory_aside();
+        Keeper(Arc::new(Kept { types, context: context.clone(), memory, policy, done: Mutex::default() }))
     }
 
     /// The rows, once the execution has returned.
@@ -88,9 +92,9 @@ impl Keeper {
 }
 
 impl Kept {
-    /// True if so many more bytes leave as much memory to others as they take with the rows so far.
+    /// True if memory does not get short by so many more bytes.
     fn has_room(&self, bytes: usize) -> bool {
-        !self.may_spill() || self.memory.used() + bytes <= self.memory.free().saturating_sub(bytes)
+        !self.may_spill() || !self.policy.is_short(self.memory.used() + bytes, bytes)
     }
 
     fn may_spill(&self) -> bool {

@@ -6,6 +6,8 @@
 //! ([`store`]), sorts one for each sorted run, rows that several parts of a statement read for each morsel
 //! ([`kept`]), and results that are read while they are produced a queue ([`super::stream`]).
 //!
+//! When they do so says [`policy`], for all of them.
+//!
 //! Invariants: a file loses its name when it is created (where the system allows that), so nothing is left
 //! behind whatever happens to the statement or the process. All files of a database together have at most
 //! `max_temp_directory_size` bytes. Bytes that are being written or read, a piece or two per worker, are not
@@ -13,6 +15,7 @@
 
 pub(crate) mod file;
 pub(crate) mod kept;
+pub(crate) mod policy;
 pub(crate) mod rows;
 pub(crate) mod store;
 #[cfg(test)]

@@ -234,7 +234,7 @@ fn kept_rows_are_read_in_their_order() {
         workers.into_iter().for_each(|mut worker| worker.finish().unwrap());
         let kept = keeper.into_rows();
         assert_eq!((kept.rows(), kept.has_pieces()), (60_000, spills));
-        assert!(memory.used() <= limit / 2, "others have as much");
+        assert!(memory.used() <= limit - limit / 4, "others have a quarter");
         for _ in 0..2 {
             let (mut reader, mut chunk, mut seen) = (PartReader::default(), Chunk::new(), 0);
             for part in 0..kept.parts() {

@@ -134,14 +134,7 @@ impl<'a> Encoder<'a> {
                 FieldForm::Short { code, frame } => {
                     let codes = self.layout.codes.code(code).for_bytes(field.nullable);
                     numbers.read(source, field.physical, frame, first, rows);
-                    numbers.codes.clear();
-                    if field.physical == PhysicalType::I128 {
-                        let of = |v: &u128| codes[(128 - v.leading_zeros()).div_ceil(8) as usize];
-                        numbers.codes.extend(numbers.wide.iter().map(of));
-                    } else {
-                        let of = |v: &u64| codes[(64 - v.leading_zeros()).div_ceil(8) as usize];
-                        numbers.codes.extend(numbers.narrow.iter().map(of));
-                    }
+                    numbers.count_bytes(field.physical, &codes);
                     (code, field.nullable)
                 }
                 FieldForm::Double { code } => {
@@ -160,19 +153,7 @@ impl<'a> Encoder<'a> {
                     };
                     numbers.codes.clear();
                     numbers.codes.extend(views.iter().map(of));
-                    let bodies = |view: &StringView| view.len().min(BODY_BYTES) as u32;
-                    match source.validity {
-                        None => self
-                            .starts
-                            .iter_mut()
-                            .zip(views)
-                            .for_each(|(length, view)| *length += bodies(view)),
-                        Some(words) => {
-                            for (i, (length, view)) in self.starts.iter_mut().zip(views).enumerate() {
-                                *length += if bitmap::get(words, first + i) { bodies(view) } else { 0 };
-                            }
-                        }
-                    }
+                    add_bodies(&mut self.starts, views, source.validity, first);
                     (code, field.nullable)
                 }
             };
@@ -209,11 +190,20 @@ impl<'a> Encoder<'a> {
 
     /// Writes the measured rows.
     fn write(&mut self, first: usize, bytes: &mut [u8]) {
-        let rows = self.rows;
         for (byte, codes) in self.codes.iter().enumerate() {
             let at = self.layout.codes_at + byte;
             self.starts.iter().zip(codes).for_each(|(&start, &code)| bytes[start as usize + at] = code);
         }
+        self.write_fixed(first, bytes);
+        self.cursors.clear();
+        self.cursors.extend(self.starts.iter().map(|&start| start + self.layout.fixed as u32));
+        self.write_short(first, bytes);
+        self.write_bodies(first, bytes);
+    }
+
+    /// Writes the fields that have the same place in each tuple.
+    fn write_fixed(&mut self, first: usize, bytes: &mut [u8]) {
+        let rows = self.rows;
         for (field, source) in self.layout.fields.iter().zip(self.sources) {
             let numbers = &mut self.scratch;
             match field.form {
@@ -246,8 +236,11 @@ impl<'a> Encoder<'a> {
                 FieldForm::Short { .. } | FieldForm::Double { .. } | FieldForm::Text { .. } => {}
             }
         }
-        self.cursors.clear();
-        self.cursors.extend(self.starts.iter().map(|&start| start + self.layout.fixed as u32));
+    }
+
+    /// Writes the numbers that are as long as their codes say, and the lengths of strings.
+    fn write_short(&mut self, first: usize, bytes: &mut [u8]) {
+        let rows = self.rows;
         let fields = self.layout.codes.order().iter().filter_map(|&wanted| {
             let field =
                 self.layout.fields.iter().position(|field| field.form.length_code() == Some(wanted))?;
@@ -288,10 +281,15 @@ impl<'a> Encoder<'a> {
                 }
             }
         }
+    }
+
+    /// Writes the bodies of strings.
+    fn write_bodies(&mut self, first: usize, bytes: &mut [u8]) {
+        let rows = first..first + self.rows;
         for (field, source) in self.layout.fields.iter().zip(self.sources) {
             if let FieldForm::Text { .. } = field.form {
-                let views = &source.values.as_slice::<StringView>()[first..first + rows];
-                let bits = &source.values.as_slice::<i128>()[first..first + rows];
+                let views = &source.values.as_slice::<StringView>()[rows.clone()];
+                let bits = &source.values.as_slice::<i128>()[rows.clone()];
                 for (i, (cursor, (view, &bits))) in
                     self.cursors.iter_mut().zip(views.iter().zip(bits)).enumerate()
                 {
@@ -305,7 +303,32 @@ impl<'a> Encoder<'a> {
     }
 }
 
+/// Adds the lengths of the bodies of strings to those of tuples. NULLs have none.
+fn add_bodies(lengths: &mut [u32], views: &[StringView], validity: Option<&[u64]>, first: usize) {
+    let body = |view: &StringView| view.len().min(BODY_BYTES) as u32;
+    match validity {
+        None => lengths.iter_mut().zip(views).for_each(|(length, view)| *length += body(view)),
+        Some(words) => {
+            for (i, (length, view)) in lengths.iter_mut().zip(views).enumerate() {
+                *length += if bitmap::get(words, first + i) { body(view) } else { 0 };
+            }
+        }
+    }
+}
+
 impl Numbers {
+    /// The code of each number that has been read: that of so many bytes in `codes`.
+    fn count_bytes(&mut self, physical: PhysicalType, codes: &[u8; 17]) {
+        self.codes.clear();
+        if physical == PhysicalType::I128 {
+            let of = |v: &u128| codes[(128 - v.leading_zeros()).div_ceil(8) as usize];
+            self.codes.extend(self.wide.iter().map(of));
+        } else {
+            let of = |v: &u64| codes[(64 - v.leading_zeros()).div_ceil(8) as usize];
+            self.codes.extend(self.narrow.iter().map(of));
+        }
+    }
+
     /// Reads integers relative to their frame: `wide` for 128 bits, `narrow` for others.
     fn read(
         &mut self,

@@ -1,6 +1,6 @@
 //! Aggregates frame by frame: those that are computed elsewhere, and those for which the order of a frame's
 //! rows, or equal rows in it, matter. The states and loops are the aggregation's, with a group for each
-//! frame.
+//! frame ([`super::fold`]).
 //!
 //! Consecutive rows that have the same frame, peers or all rows of a partition, are one group, so that frames
 //! that do not move are read once. Of the others,
@@ -11,44 +11,38 @@
 //! Where states can be copied, a [gap](super::gaps) of a frame is a copy of the states of its blocks.
 //! Otherwise no frame has gaps.
 
-use super::View;
+use super::block_states::BlockStates;
 use super::copied::copied;
+use super::counting::Counting;
+use super::fold::{Fold, FoldSpec, Inputs};
 use super::frame::{FrameSpec, Pieces};
 use super::ranked::{Ranked, Sliding};
 use super::section::Section;
-use super::state_tree::{FAN_OUT, FrameRest, StateTree};
+use super::state_tree::{FAN_OUT, StateTree};
+use super::view::View;
 use crate::context::QueryContext;
-use crate::exec::aggregate::feed::{Feeder, Groups};
-use crate::exec::aggregate::layout::{AggregateLayout, ResultKind};
-use crate::exec::aggregate::result::write_result;
-use crate::exec::aggregate::state::{State, lock};
+use crate::exec::aggregate::layout::AggregateLayout;
+use crate::exec::aggregate::state::lock;
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::sort::order::OrderKey;
-use crate::exec::window::counting::Counting;
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, AggregateFunction};
-use crate::sync::{Mutex, PoisonError};
-use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
-use entasis_vector::expr::{ColumnMeta, Expr, Machine};
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, Error, PhysicalType, Result, Selection, Vector};
+use crate::sync::Mutex;
+use entasis_vector::aggregate::ExternalAggregate;
+use entasis_vector::expr::{ColumnMeta, Expr};
+use entasis_vector::{CHUNK_ROWS, ColumnId, Result, Vector};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of a frame up to which ranks are found for a chunk at a time.
 const NEAR: usize = 2 * CHUNK_ROWS;
-/// Bytes of states that need not be reserved.
-const LITTLE: usize = 64 << 10;
 /// Rows of a frame up to which it is read anew.
 const SHORT: usize = 4 * FAN_OUT;
 
 /// An aggregate over frames.
 pub struct ByFrame {
     /// The aggregation of its argument columns.
-    layout: AggregateLayout,
-    /// These columns.
-    columns: Vec<usize>,
-    /// The physical types of the arguments.
-    types: Vec<PhysicalType>,
+    fold: FoldSpec,
     /// Only rows where this column is true count.
     filter: Option<usize>,
     /// Of the rows of a frame with equal arguments, only the first counts.
@@ -104,9 +98,7 @@ impl ByFrame {
         let is_near = spec.most_rows().is_some_and(|rows| rows <= NEAR);
         let metas = metas.to_vec();
         Ok(ByFrame {
-            layout,
-            columns,
-            types,
+            fold: FoldSpec { layout, columns, types },
             filter,
             distinct,
             order,
@@ -129,8 +121,7 @@ impl ByFrame {
     /// # Errors
     /// Those of making states.
     pub fn block_states(&self) -> Result<Option<BlockStates>> {
-        let states = self.can_copy.as_ref().map(|function| function.state()).transpose()?;
-        Ok(states.map(|states| BlockStates { states: Mutex::new(states), blocks: 0 }))
+        self.can_copy.as_ref().map(|function| BlockStates::new(&**function)).transpose()
     }
 
     /// Adds the state of a block, all of `section`.
@@ -144,20 +135,15 @@ impl ByFrame {
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<()> {
-        let mut ready = Ready::default();
-        self.count(&mut ready, section, tasks)?;
-        let mut fold = Fold::new(self, &ready, section, context, 1)?;
+        let inputs = Inputs { counts: self.counts(section, tasks)?, gaps: None };
+        let mut fold = Fold::new(&self.fold, &inputs, section, context, 1)?;
         (0..section.len()).try_for_each(|position| fold.add_position(position, 0))?;
-        let block = fold.into_states()?;
-        blocks.blocks += 1;
-        let own =
-            lock(&blocks.states).add_copies(&*block, &[0], &[blocks.blocks - 1], blocks.blocks as usize);
-        if own? { Ok(()) } else { Err(not_copied()) }
+        blocks.push(&*fold.into_states()?)
     }
 
     /// The column of the result.
     pub fn output(&self) -> &ColumnMeta {
-        &self.layout.results[0].meta
+        &self.fold.layout.results[0].meta
     }
 
     /// Prepares `section`, whose columns `metas` describe.
@@ -174,15 +160,7 @@ impl ByFrame {
     ) -> Result<Ready> {
         let mut ready = Ready::default();
         if let (Some(gaps), Some(blocks), Some(function)) = (section.gaps(), blocks, &self.can_copy) {
-            let count = gaps.all().count();
-            let mut states = function.state()?;
-            for (gap, (_, blocks_of)) in gaps.all().enumerate() {
-                let ids: Vec<u32> = blocks_of.clone().map(|block| block as u32).collect();
-                if !states.add_copies(&**lock(&blocks.states), &ids, &vec![gap as u32; ids.len()], count)? {
-                    return Err(not_copied());
-                }
-            }
-            ready.gaps = Some(Mutex::new(states));
+            ready.inputs.gaps = Some(Mutex::new(blocks.of_gaps(&**function, gaps)?));
         }
         if self.decided.is_some() {
             if !self.is_near {
@@ -190,36 +168,17 @@ impl ByFrame {
             }
             return Ok(ready);
         }
-        self.count(&mut ready, section, tasks)?;
+        ready.inputs.counts = self.counts(section, tasks)?;
         if self.distinct {
-            let mut copied = copied(section, &self.columns, metas, 0..section.len(), None, context, tasks)?;
-            let key = |column| OrderKey { column, descending: false, nulls_first: false };
-            let keys: Vec<OrderKey> = (0..self.columns.len()).map(key).collect();
-            let ids = copied.order(&keys, tasks)?;
-            copied.reserve(section.len() * size_of::<u32>())?;
-            let rows = &copied.rows;
-            ready.values = vec![0; section.len()];
-            let mut value = 0;
-            for pair in ids.windows(2) {
-                let is_equal = |column| rows.compare(column, pair[0], pair[1], false, false).is_eq();
-                value += u32::from(!(0..keys.len()).all(is_equal));
-                ready.values[pair[1] as usize] = value;
-            }
+            ready.values = self.number_values(metas, section, context, tasks)?;
         }
         if !self.order.is_empty() {
-            let columns: Vec<usize> = self.order.iter().map(|key| key.column).collect();
-            let mut copied = copied(section, &columns, metas, 0..section.len(), None, context, tasks)?;
-            let keys = self.order.iter().enumerate().map(|(column, key)| OrderKey { column, ..*key });
-            let keys: Vec<OrderKey> = keys.collect();
-            let ids = copied.order(&keys, tasks)?;
-            copied.reserve(section.len() * size_of::<u32>())?;
-            ready.places = vec![0; section.len()];
-            ids.iter().zip(0..).for_each(|(&id, place)| ready.places[id as usize] = place);
+            ready.places = self.number_places(metas, section, context, tasks)?;
         }
         let has_long = || section.partitions().windows(2).any(|pair| (pair[1] - pair[0]) as usize > SHORT);
         if let Some(function) = self.copied.as_ref().filter(|_| has_long()) {
             let nodes = section.len().div_ceil(FAN_OUT);
-            let mut fold = Fold::new(self, &ready, section, context, nodes)?;
+            let mut fold = Fold::new(&self.fold, &ready.inputs, section, context, nodes)?;
             for position in 0..section.len() {
                 fold.add_position(position, (position / FAN_OUT) as u32)?;
             }
@@ -231,17 +190,63 @@ impl ByFrame {
         Ok(ready)
     }
 
-    /// Finds the rows that count.
-    fn count(&self, ready: &mut Ready, section: &Section, tasks: &dyn Tasks) -> Result<()> {
+    /// For each row of `section`, the number of its arguments among all distinct ones, in their order.
+    fn number_values(
+        &self,
+        metas: &[ColumnMeta],
+        section: &Section,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Vec<u32>> {
+        let columns = &self.fold.columns;
+        let mut copied = copied(section, columns, metas, 0..section.len(), None, context, tasks)?;
+        let key = |column| OrderKey { column, descending: false, nulls_first: false };
+        let keys: Vec<OrderKey> = (0..columns.len()).map(key).collect();
+        let ids = copied.order(&keys, tasks)?;
+        copied.reserve(section.len() * size_of::<u32>())?;
+        let rows = &copied.rows;
+        let mut values = vec![0; section.len()];
+        let mut value = 0;
+        for pair in ids.windows(2) {
+            let is_equal = |column| rows.compare(column, pair[0], pair[1], false, false).is_eq();
+            value += u32::from(!(0..keys.len()).all(is_equal));
+            values[pair[1] as usize] = value;
+        }
+        Ok(values)
+    }
+
+    /// For each row of `section`, its place in the order in which rows reach the aggregate.
+    fn number_places(
+        &self,
+        metas: &[ColumnMeta],
+        section: &Section,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Vec<u32>> {
+        let columns: Vec<usize> = self.order.iter().map(|key| key.column).collect();
+        let mut copied = copied(section, &columns, metas, 0..section.len(), None, context, tasks)?;
+        let keys = self.order.iter().enumerate().map(|(column, key)| OrderKey { column, ..*key });
+        let keys: Vec<OrderKey> = keys.collect();
+        let ids = copied.order(&keys, tasks)?;
+        copied.reserve(section.len() * size_of::<u32>())?;
+        let mut places = vec![0; section.len()];
+        ids.iter().zip(0..).for_each(|(&id, place)| places[id as usize] = place);
+        Ok(places)
+    }
+
+    /// Whether the row at a position counts; empty if all do.
+    fn counts(&self, section: &Section, tasks: &dyn Tasks) -> Result<Vec<bool>> {
+        let mut all = Vec::new();
         if self.filter.is_none() {
-            return Ok(());
+            return Ok(all);
         }
         let counting = Counting { args: Vec::new(), filter: self.filter, distinct: false };
-        ready.counts.reserve_exact(section.len());
+        all.reserve_exact(section.len());
         counting.each_chunk(section, 0..section.len(), None, |_, counts| {
-            ready.counts.extend_from_slice(counts);
+            all.extend_from_slice(counts);
             tasks.check()
-        })
+        })?;
+        Ok(all)
     }
 
     /// Writes the results for the rows.
@@ -263,7 +268,8 @@ impl ByFrame {
             }
             group_of.push((distinct_frames.len() - 1) as u16);
         }
-        let mut fold = Fold::new(self, ready, view.section, view.context, distinct_frames.len())?;
+        let mut fold =
+            Fold::new(&self.fold, &ready.inputs, view.section, view.context, distinct_frames.len())?;
         let mut members = Vec::new();
         if let Some(tree) = &ready.tree {
             // Piece by piece, to keep the order of rows.
@@ -281,7 +287,7 @@ impl ByFrame {
                         fold.add_position(position, group as u32)?;
                     }
                 } else {
-                    let counts = |position: &u32| ready.counts.is_empty() || ready.counts[*position as usize];
+                    let counts = |position: &u32| ready.inputs.is_counted(*position as usize);
                     members.extend((piece.start as u32..piece.end as u32).filter(counts));
                 }
             }
@@ -305,9 +311,9 @@ impl ByFrame {
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Ranked> {
-        let args = self.columns.iter().copied().filter(|&column| self.metas[column].nullable).collect();
+        let args = self.fold.columns.iter().copied().filter(|&column| self.metas[column].nullable).collect();
         let counting = Counting { args, filter: self.filter, distinct: false };
-        Ranked::new(self.columns[0], &counting, &self.metas, section, range, context, tasks)
+        Ranked::new(self.fold.columns[0], &counting, &self.metas, section, range, context, tasks)
     }
 
     /// Writes results that depend on few rows of each frame. Frames that depend on the same rows are one
@@ -344,7 +350,7 @@ impl ByFrame {
             }
             group_of.push((ends.len() - 1) as u16);
         }
-        let mut fold = Fold::new(self, ready, view.section, view.context, ends.len())?;
+        let mut fold = Fold::new(&self.fold, &ready.inputs, view.section, view.context, ends.len())?;
         let mut first = 0;
         for (group, &end) in ends.iter().enumerate() {
             for &position in &members[first..end] {
@@ -360,8 +366,8 @@ impl ByFrame {
 /// What is known about the rows of a section; each list is empty if it is not needed.
 #[derive(Default)]
 pub struct Ready {
-    /// Whether the row at a position counts.
-    counts: Vec<bool>,
+    /// Which rows count, and the states of gaps.
+    inputs: Inputs,
     /// The number of its arguments among all distinct ones.
     values: Vec<u32>,
     /// Its place in the order in which rows reach the aggregate.
@@ -370,22 +376,6 @@ pub struct Ready {
     ranked: Option<Ranked>,
     /// States that are combined for long frames.
     tree: Option<StateTree>,
-    /// For each gap of the section, the state of its blocks.
-    gaps: Option<Mutex<Box<dyn GroupStates>>>,
-}
-
-/// The states of the blocks of a stored partition.
-pub struct BlockStates {
-    /// Locked while copies are added.
-    states: Mutex<Box<dyn GroupStates>>,
-    blocks: u32,
-}
-
-impl BlockStates {
-    /// Bytes of memory in use.
-    pub fn bytes(&self) -> usize {
-        lock(&self.states).bytes()
-    }
 }
 
 impl Ready {
@@ -405,199 +395,11 @@ impl Ready {
     pub fn bytes(&self) -> usize {
         let ranked = self.ranked.as_ref().map_or(0, Ranked::bytes);
         let tree = self.tree.as_ref().map_or(0, StateTree::bytes);
-        let gaps = self.gaps.as_ref().map_or(0, |gaps| lock(gaps).bytes());
+        let gaps = self.inputs.gaps.as_ref().map_or(0, |gaps| lock(gaps).bytes());
         ranked
             + tree
             + gaps
-            + self.counts.capacity()
+            + self.inputs.counts.capacity()
             + (self.values.capacity() + self.places.capacity()) * size_of::<u32>()
     }
-}
-
-/// States of some frames, and rows on their way to them. What the states take is reserved as they grow.
-struct Fold<'a> {
-    memory: Reservation,
-    spec: &'a ByFrame,
-    ready: &'a Ready,
-    section: &'a Section,
-    context: &'a QueryContext,
-    states: Vec<State>,
-    frames: usize,
-    machine: Option<Machine>,
-    feeder: Feeder,
-    ids: Vec<u32>,
-    groups: Vec<u32>,
-    vectors: Vec<Vector>,
-    chunk: Chunk,
-    computed: Chunk,
-}
-
-impl<'a> Fold<'a> {
-    fn new(
-        spec: &'a ByFrame,
-        ready: &'a Ready,
-        section: &'a Section,
-        context: &'a QueryContext,
-        frames: usize,
-    ) -> Result<Fold<'a>> {
-        let layout = &spec.layout;
-        let states = layout.states.iter().map(|state| State::new(&state.kind, state.argument.as_ref()));
-        let mut states = states.collect::<Result<Vec<State>>>()?;
-        states.iter_mut().for_each(|state| state.resize(frames));
-        for (state, kept) in states.iter_mut().zip(&layout.states) {
-            if let State::External(state) = state {
-                // The groups exist even if no row counts.
-                let types = if kept.argument.is_some() { &spec.types[..] } else { &[] };
-                let none: Vec<Vector> = types.iter().map(|ty| Vector::new(*ty)).collect();
-                lock(state).update(&none, &[], 0, frames)?;
-            }
-        }
-        Ok(Fold {
-            memory: Reservation::new(&context.memory),
-            spec,
-            ready,
-            section,
-            context,
-            states,
-            frames,
-            machine: layout.program.clone().map(Machine::new),
-            feeder: Feeder::default(),
-            ids: Vec::with_capacity(CHUNK_ROWS),
-            groups: Vec::with_capacity(CHUNK_ROWS),
-            vectors: spec.types.iter().map(|ty| Vector::new(*ty)).collect(),
-            chunk: Chunk::new(),
-            computed: Chunk::new(),
-        })
-    }
-
-    /// Adds the row at `position` to a frame, if it counts.
-    ///
-    /// # Errors
-    /// Those of the states; interrupted.
-    fn add_position(&mut self, position: usize, frame: u32) -> Result<()> {
-        if let (Some(gaps), Some(states)) = (self.section.gaps(), &self.ready.gaps)
-            && gaps.at(position).is_some()
-        {
-            let gap = gaps.within(0..position).count() as u32;
-            return self.add_copies(&**lock(states), &[gap], &[frame]);
-        }
-        let counts = self.ready.counts.is_empty() || self.ready.counts[position];
-        if counts { self.add(self.section.id(position as u32), frame as usize) } else { Ok(()) }
-    }
-
-    /// Feeds the frames the rows at these positions, at most one stretch for each frame, by the nodes of
-    /// `tree`.
-    ///
-    /// # Errors
-    /// Those of the states; interrupted.
-    fn add_frames(
-        &mut self,
-        tree: &StateTree,
-        frames: impl Iterator<Item = (u32, Range<usize>)>,
-    ) -> Result<()> {
-        for (level, parts) in tree.cut(frames) {
-            if level == 0 {
-                for FrameRest { frame, range } in parts {
-                    for position in range {
-                        self.add_position(position, frame)?;
-                    }
-                }
-                continue;
-            }
-            let (mut ids, mut map) = (Vec::new(), Vec::new());
-            for FrameRest { frame, range } in parts {
-                map.extend(std::iter::repeat_n(frame, range.len()));
-                ids.extend(range.map(|node| node as u32));
-            }
-            self.add_copies(&**tree.nodes(level), &ids, &map)?;
-        }
-        Ok(())
-    }
-
-    /// Adds copies of the states `ids` of `other` to the frames of `map`, after the rows so far.
-    ///
-    /// # Errors
-    /// Those of the states; interrupted.
-    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32]) -> Result<()> {
-        self.flush()?;
-        let frames = self.frames;
-        let is_copied = lock(self.external()?).add_copies(other, ids, map, frames)?;
-        if is_copied || ids.is_empty() { self.reserve() } else { Err(not_copied()) }
-    }
-
-    /// Reserves the memory of the states.
-    fn reserve(&mut self) -> Result<()> {
-        let bytes: usize = self.states.iter().map(State::bytes).sum();
-        if bytes.abs_diff(self.memory.bytes()) >= LITTLE { self.memory.resize(bytes) } else { Ok(()) }
-    }
-
-    /// The states of the frames.
-    fn into_states(mut self) -> Result<Box<dyn GroupStates>> {
-        self.flush()?;
-        match self.states.pop() {
-            Some(State::External(states)) => Ok(states.into_inner().unwrap_or_else(PoisonError::into_inner)),
-            _ => Err(mismatch()),
-        }
-    }
-
-    fn external(&self) -> Result<&Mutex<Box<dyn GroupStates>>> {
-        match &self.states[..] {
-            [State::External(states)] => Ok(states),
-            _ => Err(mismatch()),
-        }
-    }
-
-    fn add(&mut self, id: u32, frame: usize) -> Result<()> {
-        self.ids.push(id);
-        self.groups.push(frame as u32);
-        if self.ids.len() == CHUNK_ROWS { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.context.check()?;
-        let rows = self.ids.len();
-        if rows == 0 {
-            return Ok(());
-        }
-        self.chunk.reset(rows);
-        let dense = self.chunk.push_group(Selection::ALL);
-        for (&column, vector) in self.spec.columns.iter().zip(&mut self.vectors) {
-            self.section.gather(column, &self.ids, vector);
-            self.chunk.push_column(vector.clone(), dense);
-        }
-        self.computed.reset(rows);
-        if let Some(machine) = &mut self.machine {
-            machine.project(&self.chunk, &mut self.computed)?;
-        }
-        let groups = Groups::Rows(&self.groups);
-        self.feeder.feed(&self.spec.layout.feeds, &self.computed, groups, self.frames, &mut self.states)?;
-        self.computed.reset(0);
-        self.chunk.reset(0);
-        self.ids.clear();
-        self.groups.clear();
-        self.reserve()
-    }
-
-    /// The result of each frame, flat.
-    fn finish(mut self) -> Result<Vector> {
-        self.flush()?;
-        // Long results take about as much as the states that they are written of.
-        let states = self.memory.bytes();
-        self.memory.resize(2 * states)?;
-        let result = &self.spec.layout.results[0];
-        let mut out = Vector::new(result.meta.physical);
-        match result.kind {
-            ResultKind::External(_) => lock(self.external()?).finish(0, self.frames, &mut out)?,
-            _ => write_result(result, &self.states, 0, self.frames, &mut out)?,
-        }
-        Ok(out)
-    }
-}
-
-fn not_copied() -> Error {
-    Error::internal("states that could be copied cannot be any more")
-}
-
-fn mismatch() -> Error {
-    Error::internal("a result that another library gives has no state")
 }

@@ -1,11 +1,11 @@
 //! Columns of a section copied to consecutive rows of their own: for code that compares or sorts values.
 
+use super::counting::Counting;
 use super::section::Section;
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order::{OrderKey, bytes_for_row, order};
-use crate::exec::window::counting::Counting;
 use crate::memory::Reservation;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Result, Vector};

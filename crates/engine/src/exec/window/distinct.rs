@@ -5,13 +5,13 @@
 //! start: a query to a [wavelet matrix](super::wavelet). For sums it keeps, level by level, the sums of the
 //! values that go with the zeros.
 
+use super::counting::{Counting, read};
 use super::frame::Frames;
 use super::previous::Previous;
 use super::section::Section;
 use super::wavelet::Wavelet;
 use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::exec::window::counting::{Counting, read};
 use crate::memory::Reservation;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Vector};

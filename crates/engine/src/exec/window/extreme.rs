@@ -8,17 +8,17 @@
 //! A [gap](super::gaps) has the extreme of its blocks: an ordinal, or a row that is copied after those of the
 //! section.
 
-use super::View;
 use super::copied::copied;
 use super::counted::Counted;
+use super::counting::{Counting, read};
 use super::frame::Frames;
 use super::scan::scan;
 use super::section::Section;
 use super::tree::Tree;
+use super::view::View;
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, Vector};
 use std::cmp::Ordering;
@@ -212,7 +212,6 @@ impl ExtremeFrames {
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<ExtremeFrames> {
-        let gaps = || section.gaps().into_iter().flat_map(|gaps| gaps.all());
         let inverted = if spec.largest { -1 } else { 0 };
         macro_rules! ordinals {
             ($t:ty, $ordinal:expr) => {
@@ -240,42 +239,52 @@ impl ExtremeFrames {
             PhysicalType::F32 => ordinals!(f32, |v: f32| ordinal(v.into())),
             PhysicalType::F64 => ordinals!(f64, ordinal),
             PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => {
-                let all = 0..section.len();
-                let (mut rows, _memory) =
-                    copied(section, &[spec.column], metas, all, None, context, tasks)?.into_rows();
-                let mut positions = vec![NONE; section.len()];
-                spec.counting.each_chunk(section, 0..section.len(), None, |at, counts| {
-                    let counting = at.zip(counts).filter(|(_, counts)| **counts);
-                    counting.for_each(|(position, _)| positions[position] = position as u32);
-                    Ok(())
-                })?;
-                let mut of_gaps = Vec::new();
-                if let Some(GapExtremes::Rows(tree, values)) = blocks {
-                    for (at, gap) in gaps() {
-                        let better = |a, b| better(values, spec.largest, |row| row, a, b);
-                        positions[at] = NONE;
-                        let row = tree.fold(gap.clone(), NONE, better);
-                        if row != NONE {
-                            positions[at] = rows.rows() as u32;
-                            of_gaps.push(at as u32);
-                            copy_row(values, row, &mut rows);
-                        }
-                    }
-                }
-                let kept = KeptValues { rows, len: section.len() as u32, gaps: of_gaps };
-                let better = |a, b| kept.better(spec.largest, a, b);
-                let least = Least::new(positions, spec.running, section, better, tasks)?;
-                return Ok(ExtremeFrames {
-                    largest: spec.largest,
-                    values: Values::Rows(least, Box::new(kept)),
-                });
+                return ExtremeFrames::of_rows(spec, metas, section, blocks, context, tasks);
             }
         };
         if let Some(GapExtremes::Ordinals(tree)) = blocks {
-            gaps().for_each(|(at, gap)| ordinals[at] = tree.fold(gap.clone(), i64::MAX, i64::min));
+            let gaps = section.gaps().into_iter().flat_map(|gaps| gaps.all());
+            gaps.for_each(|(at, gap)| ordinals[at] = tree.fold(gap.clone(), i64::MAX, i64::min));
         }
         let least = Least::new(ordinals, spec.running, section, i64::min, tasks)?;
         Ok(ExtremeFrames { largest: spec.largest, values: Values::Ordinals(least) })
+    }
+
+    /// The same for values that are compared row by row.
+    fn of_rows(
+        spec: &ExtremeSpec,
+        metas: &[ColumnMeta],
+        section: &Section,
+        blocks: Option<&GapExtremes>,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<ExtremeFrames> {
+        let all = 0..section.len();
+        let (mut rows, _memory) =
+            copied(section, &[spec.column], metas, all, None, context, tasks)?.into_rows();
+        let mut positions = vec![NONE; section.len()];
+        spec.counting.each_chunk(section, 0..section.len(), None, |at, counts| {
+            let counting = at.zip(counts).filter(|(_, counts)| **counts);
+            counting.for_each(|(position, _)| positions[position] = position as u32);
+            Ok(())
+        })?;
+        let mut of_gaps = Vec::new();
+        if let Some(GapExtremes::Rows(tree, values)) = blocks {
+            for (at, gap) in section.gaps().into_iter().flat_map(|gaps| gaps.all()) {
+                let better = |a, b| better(values, spec.largest, |row| row, a, b);
+                positions[at] = NONE;
+                let row = tree.fold(gap.clone(), NONE, better);
+                if row != NONE {
+                    positions[at] = rows.rows() as u32;
+                    of_gaps.push(at as u32);
+                    copy_row(values, row, &mut rows);
+                }
+            }
+        }
+        let kept = KeptValues { rows, len: section.len() as u32, gaps: of_gaps };
+        let better = |a, b| kept.better(spec.largest, a, b);
+        let least = Least::new(positions, spec.running, section, better, tasks)?;
+        Ok(ExtremeFrames { largest: spec.largest, values: Values::Rows(least, Box::new(kept)) })
     }
 
     /// Bytes of memory in use.

@@ -208,7 +208,6 @@ impl Frames {
         out: &mut Vec<u32>,
     ) -> Result<()> {
         out.clear();
-        let rows = places.rows.clone();
         let (operand, forward) = match bound {
             BoundSpec::UnboundedPreceding => {
                 out.extend_from_slice(&places.partition_start);
@@ -219,6 +218,7 @@ impl Frames {
                 return Ok(());
             }
             BoundSpec::CurrentRow => {
+                let rows = places.rows.clone();
                 match (spec.units, side) {
                     (FrameUnits::Rows, Side::Start) => out.extend(rows.map(|position| position as u32)),
                     (FrameUnits::Rows, Side::End) => out.extend(rows.map(|position| position as u32 + 1)),
@@ -230,26 +230,36 @@ impl Frames {
             BoundSpec::Preceding(operand) => (operand, false),
             BoundSpec::Following(operand) => (operand, true),
         };
-        if spec.units == FrameUnits::Range {
-            let (Some(range), Some(keys)) = (&spec.range, keys) else {
-                return Err(Error::internal("a frame by value without a key"));
-            };
-            return keys.find(
-                range,
-                operand,
-                forward,
-                side == Side::End,
-                section,
-                places,
-                &mut self.searched,
-                out,
-            );
+        let is_end = side == Side::End;
+        match spec.units {
+            FrameUnits::Range => {
+                let (Some(range), Some(keys)) = (&spec.range, keys) else {
+                    return Err(Error::internal("a frame by value without a key"));
+                };
+                keys.find(range, operand, forward, is_end, section, places, &mut self.searched, out)
+            }
+            FrameUnits::Rows => self.rows_away(operand, forward, is_end, section, places, out),
+            FrameUnits::Groups => self.groups_away(operand, forward, is_end, section, places, out),
         }
-        if let (FrameUnits::Rows, Operand::Constant(Value::Integer(offset @ 0..))) = (spec.units, operand) {
+    }
+
+    /// The positions that are an offset of rows away, or those after them.
+    fn rows_away(
+        &mut self,
+        operand: &Operand,
+        forward: bool,
+        is_after: bool,
+        section: &Section,
+        places: &Places,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let rows = places.rows.clone();
+        let after = i64::from(is_after);
+        let most = section.rows() as i64;
+        if let Operand::Constant(Value::Integer(offset @ 0..)) = operand {
             // PERF: most frames are like this.
             let offset = *offset.min(&u32::MAX.into()) as i64;
-            let moved = if forward { offset } else { -offset } + i64::from(side == Side::End);
-            let most = section.rows() as i64;
+            let moved = if forward { offset } else { -offset } + after;
             match section.gaps() {
                 None => out.extend(rows.map(|at| (at as i64 + moved).clamp(0, most) as u32)),
                 Some(_) => {
@@ -260,27 +270,46 @@ impl Frames {
             }
             return Ok(());
         }
-        operand.integers(section, rows.clone(), &mut self.offsets)?;
+        let distances = self.distances(operand, forward, section, places)?;
+        let bounds = rows.zip(distances).map(|(at, distance)| section.row(at as u32) + distance + after);
+        out.extend(bounds.map(|row| section.position(row.clamp(0, most))));
+        Ok(())
+    }
+
+    /// The positions where groups of peers begin that are an offset of groups away, or those after them.
+    fn groups_away(
+        &mut self,
+        operand: &Operand,
+        forward: bool,
+        is_after: bool,
+        section: &Section,
+        places: &Places,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        for (row, distance) in self.distances(operand, forward, section, places)?.enumerate() {
+            let ends = [places.first_group[row], places.end_group[row]].map(|at| section.number_of_group(at));
+            let own = section.number_of_group(places.group[row]);
+            let group = own + distance + i64::from(is_after);
+            out.push(section.start_of_group(group.clamp(ends[0], ends[1])));
+        }
+        Ok(())
+    }
+
+    /// The offsets of the rows, negative if they lead back.
+    fn distances(
+        &mut self,
+        operand: &Operand,
+        forward: bool,
+        section: &Section,
+        places: &Places,
+    ) -> Result<impl Iterator<Item = i64>> {
+        operand.integers(section, places.rows.clone(), &mut self.offsets)?;
         if self.offsets.iter().any(|offset| offset.is_none_or(|offset| offset < 0)) {
             return Err(bad_offset());
         }
         // No partition has more rows.
         let offsets = self.offsets.iter().map(|offset| offset.unwrap_or(0).min(u32::MAX.into()) as i64);
-        let moved = |at: i64, offset: i64| if forward { at + offset } else { at - offset };
-        if spec.units == FrameUnits::Rows {
-            let after = i64::from(side == Side::End);
-            let most = section.rows() as i64;
-            let bounds = rows.zip(offsets).map(|(at, offset)| moved(section.row(at as u32), offset) + after);
-            out.extend(bounds.map(|row| section.position(row.clamp(0, most))));
-            return Ok(());
-        }
-        for (row, offset) in offsets.enumerate() {
-            let ends = [places.first_group[row], places.end_group[row]].map(|at| section.number_of_group(at));
-            let own = section.number_of_group(places.group[row]);
-            let group = moved(own, offset) + i64::from(side == Side::End);
-            out.push(section.start_of_group(group.clamp(ends[0], ends[1])));
-        }
-        Ok(())
+        Ok(offsets.map(move |offset| if forward { offset } else { -offset }))
     }
 }
 

@@ -14,12 +14,12 @@
 //!
 //! Parts do not depend on each other: workers compute them in any order.
 
-use super::View;
 use super::kept::KeptOrder;
 use super::layout::{Call, WindowLayout};
 use super::prepared::{Prepared, Scratch};
 use super::section::Section;
 use super::stored_partition::StoredPartition;
+use super::view::View;
 use crate::context::QueryContext;
 use crate::exec::operator::Alone;
 use crate::memory::Reservation;

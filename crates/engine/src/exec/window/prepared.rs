@@ -1,8 +1,8 @@
 //! A section with everything that its calls need, and the results of some of its rows.
 
-use super::View;
 use super::by_frame::Ready;
 use super::counted::Counted;
+use super::counting::Counting;
 use super::distinct::DistinctFrames;
 use super::extreme::ExtremeFrames;
 use super::frame::Frames;
@@ -13,9 +13,9 @@ use super::ranking::write_ntile;
 use super::section::{Places, Section};
 use super::summaries::Summaries;
 use super::sums::{AdditiveResult, Sums, write_counts, write_sums};
+use super::view::View;
 use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::exec::window::counting::Counting;
 use crate::memory::Reservation;
 use entasis_vector::{Error, Result, Vector};
 use std::ops::Range;

@@ -9,13 +9,13 @@
 //!   short or has holes, a copy of its ranks.
 
 use super::copied::copied;
+use super::counting::Counting;
 use super::frame::Pieces;
 use super::section::Section;
 use super::wavelet::Wavelet;
 use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order::OrderKey;
-use crate::exec::window::counting::Counting;
 use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
 use std::ops::{Range, RangeInclusive};

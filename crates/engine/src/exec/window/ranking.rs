@@ -1,8 +1,8 @@
 //! Functions of a row's place in its partition: numbers, ranks, shares, buckets. They depend on no value and
 //! on no frame.
 
-use super::View;
 use super::operand::Operand;
+use super::view::View;
 use entasis_vector::{CHUNK_ROWS, Error, Result, Vector};
 
 /// Which number a row gets.

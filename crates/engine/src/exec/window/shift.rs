@@ -3,10 +3,10 @@
 //! A call finds a row; its value is then gathered like any other. Rows whose value is NULL may be ignored:
 //! then the list of rows that count gives the row at that distance.
 
-use super::View;
 use super::counted::Counted;
 use super::operand::Operand;
 use super::section::{Places, Section};
+use super::view::View;
 use crate::exec::materialized::Materialized;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, StringView, Value, Vector};
 

@@ -21,6 +21,7 @@ use crate::settings::Spilling;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, Error, PhysicalType, Result, StringView, Vector};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The most rows of a block, and the bytes of its columns and of its long strings: a share of the free
@@ -105,7 +106,7 @@ impl StoredPartition {
     }
 }
 
-fn append(rows: &mut Materialized, vectors: &[Vector], range: std::ops::Range<usize>) {
+fn append(rows: &mut Materialized, vectors: &[Vector], range: Range<usize>) {
     let picks: Vec<u16> = range.map(|row| row as u16).collect();
     let vectors: Vec<(&Vector, Option<&[u16]>)> =
         vectors.iter().map(|vector| (vector, Some(&picks[..]))).collect();
@@ -123,14 +124,38 @@ pub struct PartitionWriter<'a> {
     firsts: Materialized,
     summaries: Summarizer<'a>,
     memory: Reservation,
-    /// Rows that are not yet written, and the bytes of their long strings.
-    block: Materialized,
-    text: usize,
+    next: NextBlock,
     /// The last row that was written, and one more row.
     pair: Option<Materialized>,
-    texts: Vec<usize>,
-    most_bytes: usize,
     piece: Vec<u8>,
+}
+
+/// Rows that are not yet written.
+struct NextBlock {
+    rows: Materialized,
+    /// The bytes of their long strings.
+    text: usize,
+    /// The columns of strings.
+    texts: Vec<usize>,
+    /// The bytes of columns, and of long strings, from which a block is written.
+    most_bytes: usize,
+}
+
+impl NextBlock {
+    /// Takes rows of `vectors` up to `most` rows or until they have many long strings. Returns where it
+    /// ended.
+    fn take(&mut self, vectors: &[Vector], range: Range<usize>, most: usize) -> usize {
+        let mut end = range.start;
+        while end < range.end && self.rows.rows() + (end - range.start) < most && self.text < self.most_bytes
+        {
+            let texts = self.texts.iter().map(|&column| &vectors[column]);
+            let lengths = texts.filter(|v| v.is_valid(end)).map(|v| v.values::<StringView>()[end].len());
+            self.text += lengths.filter(|&length| length > INLINE_BYTES).sum::<usize>();
+            end += 1;
+        }
+        append(&mut self.rows, vectors, range.start..end);
+        end
+    }
 }
 
 impl<'a> PartitionWriter<'a> {
@@ -149,11 +174,13 @@ impl<'a> PartitionWriter<'a> {
             firsts: Materialized::new(columns),
             summaries: Summarizer::new(layout, context)?,
             memory: Reservation::new(&context.memory),
-            block: Materialized::new(columns),
-            text: 0,
+            next: NextBlock {
+                rows: Materialized::new(columns),
+                text: 0,
+                texts: (0..columns.len()).filter(is_text).collect(),
+                most_bytes: (context.memory.free() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK),
+            },
             pair: None,
-            texts: (0..columns.len()).filter(is_text).collect(),
-            most_bytes: (context.memory.free() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK),
             piece: Vec::new(),
             layout,
             context,
@@ -168,16 +195,8 @@ impl<'a> PartitionWriter<'a> {
         let mut done = 0;
         while done < rows {
             let most = self.most_rows();
-            let mut end = done;
-            while end < rows && self.block.rows() + (end - done) < most && self.text < self.most_bytes {
-                let texts = self.texts.iter().map(|&column| &vectors[column]);
-                let lengths = texts.filter(|v| v.is_valid(end)).map(|v| v.values::<StringView>()[end].len());
-                self.text += lengths.filter(|&length| length > INLINE_BYTES).sum::<usize>();
-                end += 1;
-            }
-            append(&mut self.block, vectors, done..end);
-            done = end;
-            if self.block.rows() == most || self.text >= self.most_bytes {
+            done = self.next.take(vectors, done..rows, most);
+            if self.next.rows.rows() == most || self.next.text >= self.next.most_bytes {
                 self.write_block()?;
             }
         }
@@ -189,15 +208,15 @@ impl<'a> PartitionWriter<'a> {
             return (DEEP_ROWS + self.index.rows() as usize / DEEP_BLOCKS).min(MOST_ROWS);
         }
         let width: usize = self.layout.stored.iter().map(|meta| meta.physical.width() + 1).sum();
-        (self.most_bytes / width.max(1)).clamp(1, MOST_ROWS)
+        (self.next.most_bytes / width.max(1)).clamp(1, MOST_ROWS)
     }
 
     fn write_block(&mut self) -> Result<()> {
         self.context.check()?;
-        self.text = 0;
+        self.next.text = 0;
         let columns = &self.layout.stored;
         let alone = Alone(self.context);
-        let rows = std::mem::replace(&mut self.block, Materialized::new(columns));
+        let rows = std::mem::replace(&mut self.next.rows, Materialized::new(columns));
         let (count, bytes) = (rows.rows(), rows.bytes());
         if self.index.rows() + count as u64 >= u32::MAX.into() {
             return Err(Error::not_supported(format!("a window partition of more than {} rows", u32::MAX)));
@@ -238,7 +257,7 @@ impl<'a> PartitionWriter<'a> {
     /// # Errors
     /// As for `add`.
     pub fn finish(mut self) -> Result<StoredPartition> {
-        if !self.block.is_empty() {
+        if !self.next.rows.is_empty() {
             self.write_block()?;
         }
         self.piece = Vec::new();

@@ -4,7 +4,7 @@
 //! Each block is summarized when it is written, by the code that prepares sections: a block is a section of
 //! its own. The summary of a [gap](super::gaps) is folded from those of its blocks.
 
-use super::by_frame::BlockStates;
+use super::block_states::BlockStates;
 use super::counted::{BlockCounts, Counted};
 use super::extreme::{BlockExtremes, ExtremeFrames, GapExtremes};
 use super::kept::KeptOrder;

@@ -10,17 +10,17 @@
 //! Sums of integers are exact, so that values can be subtracted again without a trace. Floats are only ever
 //! added: a difference would keep the errors of values that have left the frame, and infinity for good.
 
-use super::View;
 use super::counted::Counted;
+use super::counting::{Counting, read};
 use super::frame::Frames;
 use super::previous::Previous;
 use super::scan::scan;
 use super::section::Section;
 use super::tree::Tree;
+use super::view::View;
 use crate::exec::operator::Tasks;
-use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Value, Vector};
+use entasis_vector::{CHUNK_ROWS, Error, Native, PhysicalType, Result, Value, Vector};
 use std::ops::Range;
 
 /// The sum of each block of a stored partition.
@@ -144,68 +144,50 @@ impl Sums {
         blocks: Option<&GapSums>,
         tasks: &dyn Tasks,
     ) -> Result<Sums> {
-        let gaps = || section.gaps().into_iter().flat_map(|gaps| gaps.all());
-        macro_rules! values {
-            ($t:ty, $to:ty, $lead:expr) => {{
-                // A negative zero changes no sum, since sums begin with zero.
-                let convert = |v: $t| v as $to + <$to>::default();
-                read(spec.column, &spec.counting, section, previous, <$to>::default(), $lead, convert, tasks)?
-            }};
+        let values = Values { spec, meta, section, previous, tasks };
+        match meta.physical {
+            PhysicalType::F32 | PhysicalType::F64 => Sums::of_floats(&values, blocks),
+            _ => Sums::of_integers(&values, blocks),
         }
-        if matches!(meta.physical, PhysicalType::F32 | PhysicalType::F64) {
-            let mut values: Vec<f64> = match meta.physical {
-                PhysicalType::F32 => values!(f32, f64, 0),
-                _ => values!(f64, f64, 0),
-            };
-            if let Some(blocks) = blocks {
-                gaps().for_each(|(at, gap)| values[at] = blocks.floats(gap));
-            }
-            if !spec.running {
-                return Ok(Sums::Floats(Tree::new(values, |a, b| a + b, tasks)?));
-            }
-            scan(&mut values, section.partitions(), |a, b| a + b, tasks)?;
-            return Ok(Sums::Running(values));
+    }
+
+    fn of_floats(of: &Values<'_>, blocks: Option<&GapSums>) -> Result<Sums> {
+        let mut values = of.floats()?;
+        if let Some(blocks) = blocks {
+            of.gaps().for_each(|(at, gap)| values[at] = blocks.floats(gap));
         }
-        let (min, max) = meta.range.unwrap_or((i128::MIN, i128::MAX));
-        let most = min.unsigned_abs().max(max.unsigned_abs()).saturating_mul(section.rows().into());
-        macro_rules! integers {
-            ($to:ty, $lead:expr) => {
-                match meta.physical {
-                    PhysicalType::I8 => values!(i8, $to, $lead),
-                    PhysicalType::I16 => values!(i16, $to, $lead),
-                    PhysicalType::I32 => values!(i32, $to, $lead),
-                    PhysicalType::I64 => values!(i64, $to, $lead),
-                    PhysicalType::I128 => values!(i128, $to, $lead),
-                    PhysicalType::U8 => values!(u8, $to, $lead),
-                    PhysicalType::U16 => values!(u16, $to, $lead),
-                    PhysicalType::U32 => values!(u32, $to, $lead),
-                    PhysicalType::U64 => values!(u64, $to, $lead),
-                    other => return Err(Error::internal(format!("{other:?} cannot be summed"))),
-                }
-            };
+        if !of.spec.running {
+            return Ok(Sums::Floats(Tree::new(values, |a, b| a + b, of.tasks)?));
         }
+        scan(&mut values, of.section.partitions(), |a, b| a + b, of.tasks)?;
+        Ok(Sums::Running(values))
+    }
+
+    /// In as few bits as hold the sum of all values.
+    fn of_integers(of: &Values<'_>, blocks: Option<&GapSums>) -> Result<Sums> {
+        let (min, max) = of.meta.range.unwrap_or((i128::MIN, i128::MAX));
+        let most = min.unsigned_abs().max(max.unsigned_abs()).saturating_mul(of.section.rows().into());
         if most <= i64::MAX as u128 {
-            let mut sums: Vec<i64> = integers!(i64, 1);
+            let mut sums = of.narrow(1)?;
             if let Some(blocks) = blocks {
-                gaps().for_each(|(at, gap)| sums[at + 1] = blocks.integers(gap).0 as i64);
+                of.gaps().for_each(|(at, gap)| sums[at + 1] = blocks.integers(gap).0 as i64);
             }
-            scan(&mut sums[1..], &[0], |a, b| a + b, tasks)?;
+            scan(&mut sums[1..], &[0], |a, b| a + b, of.tasks)?;
             return Ok(Sums::Narrow(sums));
         }
         if most <= i128::MAX as u128 {
-            let mut sums: Vec<i128> = integers!(i128, 1);
+            let mut sums = of.wide(1)?;
             if let Some(blocks) = blocks {
-                gaps().for_each(|(at, gap)| sums[at + 1] = blocks.integers(gap).0);
+                of.gaps().for_each(|(at, gap)| sums[at + 1] = blocks.integers(gap).0);
             }
-            scan(&mut sums[1..], &[0], |a, b| a + b, tasks)?;
+            scan(&mut sums[1..], &[0], |a, b| a + b, of.tasks)?;
             return Ok(Sums::Wide(sums));
         }
-        let sums: Vec<i128> = integers!(i128, 0);
-        let mut sums: Vec<(i128, bool)> = sums.into_iter().map(|value| (value, false)).collect();
+        let mut sums: Vec<(i128, bool)> = of.wide(0)?.into_iter().map(|value| (value, false)).collect();
         if let Some(blocks) = blocks {
-            gaps().for_each(|(at, gap)| sums[at] = blocks.integers(gap));
+            of.gaps().for_each(|(at, gap)| sums[at] = blocks.integers(gap));
         }
-        Ok(Sums::Checked(Tree::new(sums, checked, tasks)?))
+        Ok(Sums::Checked(Tree::new(sums, checked, of.tasks)?))
     }
 
     /// Bytes of memory in use.
@@ -217,6 +199,68 @@ impl Sums {
             Sums::Running(sums) => sums.capacity() * 8,
             Sums::Floats(tree) => tree.bytes(),
         }
+    }
+}
+
+/// The values of a section that are summed.
+struct Values<'a> {
+    spec: &'a SumSpec,
+    meta: &'a ColumnMeta,
+    section: &'a Section,
+    previous: Option<&'a Previous>,
+    tasks: &'a dyn Tasks,
+}
+
+/// Reads integers of the column's type, converted to another one.
+macro_rules! integers {
+    ($of:expr, $to:ty, $lead:expr) => {
+        match $of.meta.physical {
+            PhysicalType::I8 => $of.read($lead, |v: i8| v as $to),
+            PhysicalType::I16 => $of.read($lead, |v: i16| v as $to),
+            PhysicalType::I32 => $of.read($lead, |v: i32| v as $to),
+            PhysicalType::I64 => $of.read($lead, |v: i64| v as $to),
+            PhysicalType::I128 => $of.read($lead, |v: i128| v as $to),
+            PhysicalType::U8 => $of.read($lead, |v: u8| v as $to),
+            PhysicalType::U16 => $of.read($lead, |v: u16| v as $to),
+            PhysicalType::U32 => $of.read($lead, |v: u32| v as $to),
+            PhysicalType::U64 => $of.read($lead, |v: u64| v as $to),
+            other => Err(Error::internal(format!("{other:?} cannot be summed"))),
+        }
+    };
+}
+
+impl Values<'_> {
+    /// The positions of gaps, with their blocks.
+    fn gaps(&self) -> impl Iterator<Item = (usize, &Range<usize>)> {
+        self.section.gaps().into_iter().flat_map(|gaps| gaps.all())
+    }
+
+    /// Floats; rows that do not count are zero.
+    fn floats(&self) -> Result<Vec<f64>> {
+        // A negative zero changes no sum, since sums begin with zero.
+        match self.meta.physical {
+            PhysicalType::F32 => self.read(0, |v: f32| v as f64 + 0.0),
+            _ => self.read(0, |v: f64| v + 0.0),
+        }
+    }
+
+    /// Integers in 64 bits; rows that do not count are zero, as are the first `lead` values.
+    fn narrow(&self, lead: usize) -> Result<Vec<i64>> {
+        integers!(self, i64, lead)
+    }
+
+    /// The same in 128 bits.
+    fn wide(&self, lead: usize) -> Result<Vec<i128>> {
+        integers!(self, i128, lead)
+    }
+
+    fn read<T: Native, V: Copy + Default + Send + Sync>(
+        &self,
+        lead: usize,
+        convert: impl Fn(T) -> V + Sync,
+    ) -> Result<Vec<V>> {
+        let Values { spec, section, previous, tasks, .. } = *self;
+        read(spec.column, &spec.counting, section, previous, V::default(), lead, convert, tasks)
     }
 }
 

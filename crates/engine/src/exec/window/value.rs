@@ -3,11 +3,11 @@
 //! A call finds a row, by its place among the pieces of the frame or, if rows without value are ignored,
 //! among the rows that count; its value is then gathered like any other.
 
-use super::View;
 use super::counted::Counted;
 use super::frame::Pieces;
 use super::operand::Operand;
 use super::section::Section;
+use super::view::View;
 use crate::exec::materialized::Materialized;
 use entasis_vector::{Error, Result, Vector};
 

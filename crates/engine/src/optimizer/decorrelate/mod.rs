@@ -245,76 +245,59 @@ impl Decorrelation<'_> {
         outer: Node,
         pulled: Pulled,
         purpose: Purpose,
-        mut kind: JoinKind,
+        kind: JoinKind,
         key: Option<(Expr, Expr)>,
         residual: Vec<Expr>,
         values: Vec<Expr>,
     ) -> Result<Outcome> {
-        let Pulled { node, mut predicates, definitions, single_row } = pulled;
+        if pulled.single_row {
+            let values = values.into_iter().map(|value| substitute(value, &pulled.definitions)).collect();
+            return Ok(Outcome { node: join_single_row(outer, pulled, kind, key, residual)?, values });
+        }
+        self.join_rows(outer, pulled, (purpose, kind), key, residual, values)
+    }
+
+    /// Joins a subquery that returned any number of rows.
+    fn join_rows(
+        &mut self,
+        outer: Node,
+        pulled: Pulled,
+        (purpose, mut kind): (Purpose, JoinKind),
+        key: Option<(Expr, Expr)>,
+        residual: Vec<Expr>,
+        values: Vec<Expr>,
+    ) -> Result<Outcome> {
+        let Pulled { node, mut predicates, definitions, .. } = pulled;
         let define = |expr: Expr| substitute(expr, &definitions);
         let is_computed = |value: &Expr| definitions.keys().any(|id| reads(value).contains(*id));
-        let needs_row = !single_row && purpose == Purpose::Scalar && values.iter().any(is_computed);
+        let needs_row = purpose == Purpose::Scalar && values.iter().any(is_computed);
         let values: Vec<Expr> = values.into_iter().map(define).collect();
         let (node, values) = if needs_row { self.where_found(node, values) } else { (node, values) };
-        if !single_row {
-            predicates.extend(residual.into_iter().map(define));
-            let mut on = None;
-            if let Some((left, right)) = key {
-                let right = define(right);
-                // A value that depends on the outer row cannot be a key.
-                if reads(&right).is_subset(&columns_of(&node)) {
-                    on = Some(JoinKey { left, right, null_equals_null: false });
-                } else if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
-                    predicates.push(Expr::compare(CompareOp::Eq, left, right));
-                } else if kind == JoinKind::NullAwareAnti {
-                    // NOT IN is true only if every row is certain to differ.
-                    let equal = Expr::compare(CompareOp::Eq, left, right);
-                    predicates.push(Expr::compare(CompareOp::DistinctFrom, equal, Expr::boolean(false)));
-                    kind = JoinKind::Anti;
-                } else {
-                    return Err(Error::internal("a key of both sides"));
-                }
-            }
-            if purpose == Purpose::Lateral && !definitions.is_empty() {
-                let joined = join(outer, node, kind, None, predicates);
-                let exprs = definitions.into_iter().collect();
-                return Ok(Outcome {
-                    node: Node::Project(Project { input: Box::new(joined), exprs }),
-                    values,
-                });
-            }
-            return Ok(Outcome { node: self.join_correlated(outer, node, kind, on, predicates), values });
-        }
-        // One row for each outer row: its values come from a single join, and everything else is computed
-        // above it.
-        let joined = join(outer, node, JoinKind::Single, None, predicates);
-        let mut conditions: Vec<Expr> = residual.into_iter().map(define).collect();
+        predicates.extend(residual.into_iter().map(define));
+        let mut on = None;
         if let Some((left, right)) = key {
-            conditions.push(Expr::compare(CompareOp::Eq, left, define(right)));
+            let right = define(right);
+            // A value that depends on the outer row cannot be a key.
+            if reads(&right).is_subset(&columns_of(&node)) {
+                on = Some(JoinKey { left, right, null_equals_null: false });
+            } else if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                predicates.push(Expr::compare(CompareOp::Eq, left, right));
+            } else if kind == JoinKind::NullAwareAnti {
+                // NOT IN is true only if every row is certain to differ.
+                let equal = Expr::compare(CompareOp::Eq, left, right);
+                predicates.push(Expr::compare(CompareOp::DistinctFrom, equal, Expr::boolean(false)));
+                kind = JoinKind::Anti;
+            } else {
+                return Err(Error::internal("a key of both sides"));
+            }
         }
-        let condition = Expr::and(conditions);
-        let node = match kind {
-            JoinKind::Single => joined,
-            JoinKind::Semi => where_true(joined, condition),
-            JoinKind::Anti | JoinKind::NullAwareAnti => where_true(joined, not(condition)),
-            JoinKind::Mark { mark, .. } => {
-                Node::Project(Project { input: Box::new(joined), exprs: vec![(mark, condition)] })
-            }
-            JoinKind::Inner | JoinKind::Left => {
-                let mut exprs: Vec<(ColumnId, Expr)> =
-                    definitions.iter().map(|(id, e)| (*id, e.clone())).collect();
-                exprs.sort_by_key(|(id, _)| *id);
-                let node = if exprs.is_empty() {
-                    joined
-                } else {
-                    Node::Project(Project { input: Box::new(joined), exprs })
-                };
-                where_true(node, condition)
-            }
-            JoinKind::Right | JoinKind::Full => return Err(Error::internal("a subquery in an outer join")),
-            JoinKind::AsOf { .. } => return Err(Error::internal("a subquery in an as-of join")),
-        };
-        Ok(Outcome { node, values })
+        if purpose == Purpose::Lateral && !definitions.is_empty() {
+            let joined = join(outer, node, kind, None, predicates);
+            let exprs = definitions.into_iter().collect();
+            let node = Node::Project(Project { input: Box::new(joined), exprs });
+            return Ok(Outcome { node, values });
+        }
+        Ok(Outcome { node: self.join_correlated(outer, node, kind, on, predicates), values })
     }
 
     /// Values that are computed above the join with `node`, which has a new column that tells whether there
@@ -341,4 +324,42 @@ impl Decorrelation<'_> {
         };
         Outcome { node, values: Vec::new() }
     }
+}
+
+/// Joins a subquery that returned one row for each outer row: its values come from a single join, and
+/// everything else is computed above it.
+fn join_single_row(
+    outer: Node,
+    pulled: Pulled,
+    kind: JoinKind,
+    key: Option<(Expr, Expr)>,
+    residual: Vec<Expr>,
+) -> Result<Node> {
+    let Pulled { node, predicates, definitions, .. } = pulled;
+    let define = |expr: Expr| substitute(expr, &definitions);
+    let joined = join(outer, node, JoinKind::Single, None, predicates);
+    let mut conditions: Vec<Expr> = residual.into_iter().map(define).collect();
+    if let Some((left, right)) = key {
+        conditions.push(Expr::compare(CompareOp::Eq, left, define(right)));
+    }
+    let condition = Expr::and(conditions);
+    Ok(match kind {
+        JoinKind::Single => joined,
+        JoinKind::Semi => where_true(joined, condition),
+        JoinKind::Anti | JoinKind::NullAwareAnti => where_true(joined, not(condition)),
+        JoinKind::Mark { mark, .. } => {
+            Node::Project(Project { input: Box::new(joined), exprs: vec![(mark, condition)] })
+        }
+        JoinKind::Inner | JoinKind::Left => {
+            let mut exprs: Vec<(ColumnId, Expr)> = definitions.into_iter().collect();
+            exprs.sort_by_key(|(id, _)| *id);
+            let node = match exprs.is_empty() {
+                true => joined,
+                false => Node::Project(Project { input: Box::new(joined), exprs }),
+            };
+            where_true(node, condition)
+        }
+        JoinKind::Right | JoinKind::Full => return Err(Error::internal("a subquery in an outer join")),
+        JoinKind::AsOf { .. } => return Err(Error::internal("a subquery in an as-of join")),
+    })
 }

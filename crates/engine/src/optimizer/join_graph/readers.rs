@@ -1,7 +1,7 @@
 //! Who reads a column of a region, and hence what a set of relations carries into a join: the columns that a
 //! later join or somebody above reads; and how often it has the join's keys.
 
-use super::{Attached, Class, Graph, Set, members};
+use super::graph::{Attached, Class, Graph, ReadColumn, Set, members};
 use crate::cost::Costs;
 use crate::estimate::combinations;
 use crate::estimate::join_cost::{WeighedSide, Width};
@@ -11,14 +11,6 @@ use crate::plan::tree::{ColumnSet, reads_all};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;
-
-/// A column of a relation that joins or somebody above the region read.
-#[derive(Debug)]
-pub(super) struct ReadColumn {
-    width: Width,
-    /// The relations that must be together before no join reads it any more; all, if somebody above does.
-    readers: Set,
-}
 
 impl Graph {
     /// Finds out which columns are read by whom, and what each weighs.

@@ -20,8 +20,8 @@
 //! ([`Graph::refer`]). Two relations that several classes join are left out, and so are tables whose
 //! column is a key: where each value is in one row, all are like any other.
 
-use super::{Graph, Set};
-use crate::estimate::tester::{NONE, Tester, candidates, zone_tests};
+use super::graph::{Graph, Set};
+use crate::estimate::tester::{NONE, Tester, candidates, pruning_predicates};
 use crate::optimizer::properties::is_unique;
 use crate::plan::{Columns, Node, Scan};
 use entasis_storage::TableSnapshot;
@@ -236,7 +236,7 @@ impl Graph {
                 }
             }
         };
-        for (group, block) in candidates(table, &zone_tests(&receiver.scan), usize::MAX).blocks {
+        for (group, block) in candidates(table, &pruning_predicates(&receiver.scan), usize::MAX).blocks {
             let first = block * group.block_slots();
             for start in (first..first + group.block_slots()).step_by(CHUNK_ROWS) {
                 let run = start..(start + CHUNK_ROWS).min(first + group.block_slots());

@@ -90,6 +90,47 @@ fn transactions_of_few_rows_begin_and_end_at_once() {
     }
 }
 
+#[test]
+fn tables_of_the_transaction_itself_have_programs() {
+    let connection = connection();
+    let row = |sql: &str| {
+        let rows = connection.query_at_once(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        rows.unwrap_or_else(|| panic!("{sql} is not keyed")).row_values().next()
+    };
+    let integers = |values: &[i128]| Some(values.iter().map(|n| Value::Integer(*n)).collect::<Vec<_>>());
+    for end in ["ROLLBACK", "COMMIT"] {
+        connection.execute("BEGIN; CREATE TABLE own (k BIGINT PRIMARY KEY, a INTEGER UNIQUE)").unwrap();
+        for sql in ["INSERT INTO own VALUES (1, 1), (2, 5)", "UPDATE own SET a = a + 1 WHERE k = 1"] {
+            assert!(is_at_once(&connection, sql), "{sql}");
+        }
+        assert!(connection.query_at_once("INSERT INTO own VALUES (1, 9)", &[]).is_err());
+        let star = "SELECT * FROM own WHERE k = 1";
+        assert_eq!(row(star), integers(&[1, 2]));
+        // Each change of names has programs of its own, and so has the state before it.
+        connection.execute("SAVEPOINT s; ALTER TABLE own ADD COLUMN b INTEGER DEFAULT 7").unwrap();
+        assert_eq!(row(star), integers(&[1, 2, 7]));
+        connection.execute("ROLLBACK TO s").unwrap();
+        assert_eq!(row(star), integers(&[1, 2]));
+        connection.execute("DROP TABLE own; CREATE TABLE own (k BIGINT PRIMARY KEY, c VARCHAR)").unwrap();
+        assert_eq!(row(star), None);
+        assert!(is_at_once(&connection, "INSERT INTO own VALUES (1, 2)"));
+        // Tables that were there before.
+        assert!(is_at_once(&connection, "UPDATE t SET a = 100 WHERE k = 1"));
+        connection.execute(end).unwrap();
+        let kept = connection.execute("SELECT c FROM own").map(|rows| rows.row_values().next().unwrap());
+        assert_eq!(kept.ok(), (end == "COMMIT").then(|| vec![Value::Text("2".into())]));
+        assert_eq!(row("SELECT a FROM t WHERE k = 1"), integers(&[if end == "COMMIT" { 100 } else { 1 }]));
+    }
+    // Names that others have changed since.
+    let other = connection.database().connect();
+    connection.execute("BEGIN").unwrap();
+    other.execute("ALTER TABLE own ADD COLUMN d INTEGER DEFAULT 3").unwrap();
+    assert_eq!(row("SELECT * FROM own WHERE k = 1").map(|row| row.len()), Some(2));
+    assert!(is_at_once(&connection, "UPDATE own SET c = 'x' WHERE k = 1"));
+    assert_eq!(connection.execute("COMMIT").unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(row("SELECT * FROM own WHERE k = 1").map(|row| row.len()), Some(3));
+}
+
 /// Two connections with an open transaction each, which have changed the same row.
 fn two_transactions(database: &Database) -> [Connection; 2] {
     let [first, second] = [(); 2].map(|()| database.connect());

@@ -20,7 +20,7 @@ use entasis_syntax::clauses::refuse;
 use entasis_syntax::disguise::BY_NAME;
 use entasis_syntax::object_name::table_name;
 use entasis_vector::{DataType, Error, Field, Result, Value};
-use sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableObject};
+use sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableAlias, TableObject};
 
 impl Binder<'_> {
     pub(crate) fn insert(&self, insert: &ast::Insert) -> Result<Statement> {
@@ -84,6 +84,16 @@ impl Binder<'_> {
         if insert.on.is_some() || insert.or.is_some() {
             return self.insert_or(insert, self.target_named(name, alias)?);
         }
+        self.insert_new(insert, name, alias)
+    }
+
+    /// An INSERT of rows that replace no others.
+    fn insert_new(
+        &self,
+        insert: &ast::Insert,
+        name: &ObjectName,
+        alias: Option<TableAlias>,
+    ) -> Result<Statement> {
         let lower_name = table_name(name)?;
         let relation = self.table(&lower_name)?;
         let width = relation.schema().len();

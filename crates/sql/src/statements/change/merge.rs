@@ -15,6 +15,7 @@ use crate::statements::binder::Binder;
 use crate::statements::bound::{Repeated, Statement};
 use crate::statements::columns::find_column;
 use crate::statements::rows;
+use entasis_engine::plan::Plan;
 use entasis_engine::relation::ColumnDefault;
 use entasis_syntax::build::{
     and, case, cast_to, is_null, join, named, not, number, qualified, select_from, table_alias,
@@ -42,6 +43,15 @@ struct Clause {
     values: Vec<(usize, Expr)>,
 }
 
+/// The joined rows of a MERGE, and how it is known which side a row has.
+struct Sides<'a> {
+    target: &'a Target,
+    /// NULL for rows without a source; `None` if all have one.
+    in_source: Option<Expr>,
+    /// There may be rows without a target.
+    new: bool,
+}
+
 impl Binder<'_> {
     pub(crate) fn merge(&self, merge: &Merge) -> Result<Statement> {
         let Merge {
@@ -67,32 +77,9 @@ impl Binder<'_> {
         if merge.clauses.is_empty() {
             return Err(Error::input("MERGE has no WHEN clause"));
         }
-        let mut clauses = Vec::with_capacity(merge.clauses.len());
-        for clause in &merge.clauses {
-            let in_target = target.column(ROW_ID);
-            let side = match clause.clause_kind {
-                MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => Some(is_null(in_target)),
-                MergeClauseKind::NotMatchedBySource => in_source.clone().map(is_null),
-                MergeClauseKind::Matched => {
-                    let in_target = new.then(|| not(is_null(in_target)));
-                    and(in_target.into_iter().chain(in_source.clone().map(|source| not(is_null(source)))))
-                }
-            };
-            let mut clause = clause.clone();
-            if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget)
-            {
-                self.judge_new(&merge.source, &clause)?;
-                qualify_new(&target, &merge.source, &mut clause);
-            }
-            if clause.clause_kind == MergeClauseKind::NotMatchedBySource {
-                self.judge_lone(&target, &clause)?;
-            }
-            let predicate = clause.predicate.clone().map(|predicate| Expr::Nested(Box::new(predicate)));
-            let condition = and(side.into_iter().chain(predicate));
-            let (action, values) = self.merge_action(&target, &clause.action)?;
-            clauses.push(Clause { condition, action, values });
-        }
-
+        let sides = Sides { target: &target, in_source, new };
+        let bind = |clause| self.merge_clause(&sides, &merge.source, clause);
+        let clauses = merge.clauses.iter().map(bind).collect::<Result<Vec<Clause>>>()?;
         let actions = choose(&clauses, |clause| Ok(number(clause.action)), number(0))?;
         let mut items = vec![named(target.column(ROW_ID), ROW_ID), named(actions, ACTION)];
         for (i, field) in target.columns().iter().enumerate() {
@@ -124,7 +111,38 @@ impl Binder<'_> {
             &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
         );
 
-        // Only the rows with an action.
+        let rows = self.with_action(rows)?;
+        self.change_by_row(rows, target, returning, Repeated::Error, Vec::new(), Vec::new())
+    }
+
+    /// A clause as a branch of a `CASE` over the joined rows.
+    fn merge_clause(&self, sides: &Sides, source: &TableFactor, clause: &MergeClause) -> Result<Clause> {
+        let Sides { target, in_source, new } = sides;
+        let in_target = target.column(ROW_ID);
+        let side = match clause.clause_kind {
+            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => Some(is_null(in_target)),
+            MergeClauseKind::NotMatchedBySource => in_source.clone().map(is_null),
+            MergeClauseKind::Matched => {
+                let in_target = new.then(|| not(is_null(in_target)));
+                and(in_target.into_iter().chain(in_source.clone().map(|source| not(is_null(source)))))
+            }
+        };
+        let mut clause = clause.clone();
+        if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget) {
+            self.judge_new(source, &clause)?;
+            qualify_new(target, source, &mut clause);
+        }
+        if clause.clause_kind == MergeClauseKind::NotMatchedBySource {
+            self.judge_lone(target, &clause)?;
+        }
+        let predicate = clause.predicate.clone().map(|predicate| Expr::Nested(Box::new(predicate)));
+        let condition = and(side.into_iter().chain(predicate));
+        let (action, values) = self.merge_action(target, &clause.action)?;
+        Ok(Clause { condition, action, values })
+    }
+
+    /// Only the rows with an action.
+    fn with_action(&self, rows: Plan) -> Result<Plan> {
         let table = Ident::with_quote('"', "entasis:merged");
         let items =
             rows.output.iter().map(|output| named(qualified(&table, &output.name), &output.name)).collect();
@@ -133,11 +151,10 @@ impl Binder<'_> {
             op: BinaryOperator::Gt,
             right: Box::new(number(0)),
         };
-        let rows = self.over_rows(rows, table_alias(table), None, |select| {
+        self.over_rows(rows, table_alias(table), None, |select| {
             select.projection = items;
             select.selection = Some(something);
-        })?;
-        self.change_by_row(rows, target, returning, Repeated::Error, Vec::new(), Vec::new())
+        })
     }
 
     /// Refuses columns of the target in a clause for rows that it does not have.

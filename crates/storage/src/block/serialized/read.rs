@@ -117,16 +117,7 @@ impl<'a> Reader<'a> {
                 check(!are_strings, "flat strings")?;
                 Ok(Values::Flat(self.buffer(slots * physical.width())?))
             }
-            3 => {
-                let Shared::Dictionary(dictionary) = self.shared else {
-                    return Err("its dictionary is missing");
-                };
-                let codes = self.codes(slots)?;
-                let all = if codes.are_plain() { slots } else { BLOCK_ROWS };
-                let is_entry = |slot| codes.get(slot) < dictionary.len() as u64;
-                check((0..all).all(is_entry), "a code that is none of its dictionary")?;
-                Ok(Values::Dictionary { dictionary: dictionary.clone(), codes })
-            }
+            3 => self.dictionary_codes(slots),
             4 => {
                 let strings = self.strings(slots)?;
                 self.check_texts(&strings)?;
@@ -137,79 +128,17 @@ impl<'a> Reader<'a> {
                 self.check_texts(&strings)?;
                 Ok(Values::Views(Views::new(slots, slots, |slot| strings.get(slot))))
             }
-            6 => {
-                let (first, step) = (self.integer()?, self.integer()?);
-                // Two rows may be as far apart as numbers can be: what counts is where slots are.
-                let last = step.checked_mul(BLOCK_ROWS as i128).and_then(|all| first.checked_add(all));
-                check(last.is_some() && fits(step, physical), "its sequence leaves the numbers")?;
-                Ok(Values::Sequence(Progression::of_parts(first, step)))
-            }
-            7 => {
-                check(depth > 0, "runs within runs")?;
-                let count = usize::from(self.u16()?);
-                check((1..=slots).contains(&count), "its number of runs")?;
-                let ends = self.ascending(count)?;
-                check(ends[0] > 0 && usize::from(ends[count - 1]) <= slots, "its runs")?;
-                let code = self.u8()?;
-                Ok(Values::Runs(Runs::of_parts(ends, self.values(code, count, depth - 1)?)))
-            }
-            8 => {
-                let (least, base) = (self.integer()?, self.integer()?);
-                let codes = self.packed(slots)?;
-                check(least.checked_add(u64::MAX.into()).is_some(), "its patches leave the numbers")?;
-                let patches = self.patches(slots, Cursor::u64)?;
-                Ok(Values::Patched(Patched::of_parts(base, codes, least, &patches)))
-            }
-            9 => {
-                check(physical == PhysicalType::F64 && depth > 0, "scaled values that are no doubles")?;
-                let scale = Scale::of_parts(self.u8()?, self.u8()?).ok_or("its scale")?;
-                let code = self.u8()?;
-                check(matches!(code, 0 | 1 | 2 | 6 | 8 | 12), "its integers")?;
-                let column = Column { physical: PhysicalType::I64, is_text: false };
-                let mut inner = Reader { cursor: self.cursor, column, shared: self.shared };
-                let digits = inner.values(code, slots, depth - 1)?;
-                self.cursor = inner.cursor;
-                let patches = self.patches(slots, Cursor::f64)?;
-                Ok(Values::Scaled(Scaled::of_parts(scale, digits, &patches)))
-            }
+            6 => self.sequence(),
+            7 => self.runs(slots, depth),
+            8 => self.patched(slots),
+            9 => self.scaled(slots, depth),
             10 => {
                 check(physical == PhysicalType::F64, "floats that are no doubles")?;
                 Ok(Values::Singles(Singles::of_buffer(self.buffer(slots * size_of::<f32>())?)))
             }
-            11 => {
-                let Shared::Symbols(symbols) = self.shared else { return Err("its symbols are missing") };
-                let codes = self.strings(slots)?;
-                let fsst = Fsst::of_parts(symbols.table().clone(), codes);
-                if self.column.is_text {
-                    self.check_texts(&fsst.strings())?;
-                }
-                Ok(Values::Fsst(fsst))
-            }
-            12 => {
-                let least = self.integer()?;
-                let factor = self.cursor.u64().ok_or(SHORT)?;
-                let codes = self.packed(slots)?;
-                let greatest = (0..BLOCK_ROWS).map(|slot| codes.get(slot)).max().unwrap_or(0);
-                let furthest = greatest.checked_mul(factor).and_then(|far| least.checked_add(far.into()));
-                check(factor > 1 && furthest.is_some(), "its multiples leave the numbers")?;
-                Ok(Values::Multiples(Multiples::of_parts(least, factor, codes)))
-            }
-            13 => {
-                check(
-                    matches!(physical, PhysicalType::F32 | PhysicalType::F64),
-                    "heads of what are no floats",
-                )?;
-                let count = usize::from(self.u8()?);
-                let mut heads = Vec::with_capacity(count);
-                for _ in 0..count {
-                    heads.push(self.u16()?);
-                }
-                let codes = if count > 1 { Some(self.packed(slots)?) } else { None };
-                let tails = self.packed(slots)?;
-                let patches = self.patches(slots, Cursor::u16)?;
-                let split = Split::of_parts(&heads, codes, tails, &patches, physical);
-                Ok(Values::Split(Box::new(split.ok_or("its heads")?)))
-            }
+            11 => self.symbols(slots),
+            12 => self.multiples(slots),
+            13 => self.split(slots),
             14 => {
                 check(physical.width() <= 8, "a line of what has more than 64 bits")?;
                 let (base, slope) = (self.integer()?, self.cursor.i64().ok_or(SHORT)?);
@@ -217,6 +146,92 @@ impl<'a> Reader<'a> {
             }
             _ => Err("its encoding is not known"),
         }
+    }
+
+    fn dictionary_codes(&mut self, slots: usize) -> Result<Values, Flaw> {
+        let Shared::Dictionary(dictionary) = self.shared else { return Err("its dictionary is missing") };
+        let codes = self.codes(slots)?;
+        let all = if codes.are_plain() { slots } else { BLOCK_ROWS };
+        let is_entry = |slot| codes.get(slot) < dictionary.len() as u64;
+        check((0..all).all(is_entry), "a code that is none of its dictionary")?;
+        Ok(Values::Dictionary { dictionary: dictionary.clone(), codes })
+    }
+
+    fn sequence(&mut self) -> Result<Values, Flaw> {
+        let (first, step) = (self.integer()?, self.integer()?);
+        // Two rows may be as far apart as numbers can be: what counts is where slots are.
+        let last = step.checked_mul(BLOCK_ROWS as i128).and_then(|all| first.checked_add(all));
+        check(last.is_some() && fits(step, self.column.physical), "its sequence leaves the numbers")?;
+        Ok(Values::Sequence(Progression::of_parts(first, step)))
+    }
+
+    fn runs(&mut self, slots: usize, depth: usize) -> Result<Values, Flaw> {
+        check(depth > 0, "runs within runs")?;
+        let count = usize::from(self.u16()?);
+        check((1..=slots).contains(&count), "its number of runs")?;
+        let ends = self.ascending(count)?;
+        check(ends[0] > 0 && usize::from(ends[count - 1]) <= slots, "its runs")?;
+        let code = self.u8()?;
+        Ok(Values::Runs(Runs::of_parts(ends, self.values(code, count, depth - 1)?)))
+    }
+
+    fn patched(&mut self, slots: usize) -> Result<Values, Flaw> {
+        let (least, base) = (self.integer()?, self.integer()?);
+        let codes = self.packed(slots)?;
+        check(least.checked_add(u64::MAX.into()).is_some(), "its patches leave the numbers")?;
+        let patches = self.patches(slots, Cursor::u64)?;
+        Ok(Values::Patched(Patched::of_parts(base, codes, least, &patches)))
+    }
+
+    fn scaled(&mut self, slots: usize, depth: usize) -> Result<Values, Flaw> {
+        let is_double = self.column.physical == PhysicalType::F64;
+        check(is_double && depth > 0, "scaled values that are no doubles")?;
+        let scale = Scale::of_parts(self.u8()?, self.u8()?).ok_or("its scale")?;
+        let code = self.u8()?;
+        check(matches!(code, 0 | 1 | 2 | 6 | 8 | 12), "its integers")?;
+        let column = Column { physical: PhysicalType::I64, is_text: false };
+        let mut inner = Reader { cursor: self.cursor, column, shared: self.shared };
+        let digits = inner.values(code, slots, depth - 1)?;
+        self.cursor = inner.cursor;
+        let patches = self.patches(slots, Cursor::f64)?;
+        Ok(Values::Scaled(Scaled::of_parts(scale, digits, &patches)))
+    }
+
+    /// Strings of symbols.
+    fn symbols(&mut self, slots: usize) -> Result<Values, Flaw> {
+        let Shared::Symbols(symbols) = self.shared else { return Err("its symbols are missing") };
+        let codes = self.strings(slots)?;
+        let fsst = Fsst::of_parts(symbols.table().clone(), codes);
+        if self.column.is_text {
+            self.check_texts(&fsst.strings())?;
+        }
+        Ok(Values::Fsst(fsst))
+    }
+
+    fn multiples(&mut self, slots: usize) -> Result<Values, Flaw> {
+        let least = self.integer()?;
+        let factor = self.cursor.u64().ok_or(SHORT)?;
+        let codes = self.packed(slots)?;
+        let greatest = (0..BLOCK_ROWS).map(|slot| codes.get(slot)).max().unwrap_or(0);
+        let furthest = greatest.checked_mul(factor).and_then(|far| least.checked_add(far.into()));
+        check(factor > 1 && furthest.is_some(), "its multiples leave the numbers")?;
+        Ok(Values::Multiples(Multiples::of_parts(least, factor, codes)))
+    }
+
+    /// Floats, split into heads and tails.
+    fn split(&mut self, slots: usize) -> Result<Values, Flaw> {
+        let physical = self.column.physical;
+        check(matches!(physical, PhysicalType::F32 | PhysicalType::F64), "heads of what are no floats")?;
+        let count = usize::from(self.u8()?);
+        let mut heads = Vec::with_capacity(count);
+        for _ in 0..count {
+            heads.push(self.u16()?);
+        }
+        let codes = if count > 1 { Some(self.packed(slots)?) } else { None };
+        let tails = self.packed(slots)?;
+        let patches = self.patches(slots, Cursor::u16)?;
+        let split = Split::of_parts(&heads, codes, tails, &patches, physical);
+        Ok(Values::Split(Box::new(split.ok_or("its heads")?)))
     }
 
     pub(super) fn u8(&mut self) -> Result<u8, Flaw> {

@@ -3,7 +3,7 @@
 use super::read::{Flaw, Reader, damaged};
 use super::{Column, NOTHING, PLAIN_DICTIONARY, SHORTENED_DICTIONARY, SYMBOLS, Shared};
 use crate::backend::bytes::Cursor;
-use crate::block::symbols::SymbolTable;
+use crate::block::fsst_codec::SymbolTable;
 use entasis_vector::{DataType, Result};
 use std::sync::Arc;
 

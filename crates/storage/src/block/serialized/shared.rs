@@ -1,6 +1,6 @@
 //! What blocks of a row group share: a dictionary, or a table of symbols.
 
-use crate::block::symbols::SymbolTable;
+use crate::block::fsst_codec::SymbolTable;
 use entasis_vector::Dictionary;
 use std::sync::{Arc, Weak};
 

@@ -143,54 +143,9 @@ impl Graph<'_> {
         otherwise: Option<&Expr>,
         ty: DataType,
     ) -> Result<NodeId> {
-        let mut conditions = Vec::new();
-        let mut results = Vec::new();
-        let mut rest = None;
-        for (condition, result) in branches {
-            let condition = self.lower(condition)?;
-            match self.truth(condition) {
-                Some(Some(true)) => {
-                    rest = Some(self.lower(result)?);
-                    break;
-                }
-                Some(_) => {}
-                None => {
-                    conditions.push(condition);
-                    results.push(self.lower(result)?);
-                }
-            }
-        }
-        let rest = match (rest, otherwise) {
-            (Some(rest), _) => rest,
-            (None, Some(otherwise)) => self.lower(otherwise)?,
-            (None, None) => self.literal(&Value::Null, ty),
-        };
-        results.push(rest);
-        // One physical type for all: a decimal in 64 bits if each result is within.
-        let ranges: Vec<Option<Range>> =
-            results.iter().filter(|r| !self.is_null(**r)).map(|r| self.node(*r).range).collect();
-        let range = ranges
-            .iter()
-            .copied()
-            .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))))
-            .flatten();
-        let wide = |id: &NodeId| {
-            !matches!(self.node(*id).kind, Kind::Constant(_)) && self.node(*id).physical != PhysicalType::I32
-        };
-        let computed = |id: &NodeId| !matches!(self.node(*id).kind, Kind::Constant(_));
-        let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
-        let physical = match (ty, range) {
-            // In the physical types of the results: none is narrowed, and constants alone are not worth it.
-            _ if narrowest == PhysicalType::I32
-                && results.iter().any(computed)
-                && !results.iter().any(wide) =>
-            {
-                narrowest
-            }
-            (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
-            (DataType::Decimal { .. }, Some(_)) => PhysicalType::I128,
-            _ => ty.physical(),
-        };
+        let (conditions, mut results) = self.branches(branches, otherwise, ty)?;
+        let range = self.range_of_all(&results);
+        let physical = self.physical_of_all(&results, range, ty);
         for result in &mut results {
             if self.is_null(*result) {
                 *result = self.constant(&Value::Null, ty, physical);
@@ -231,6 +186,63 @@ impl Graph<'_> {
         let mut args: Vec<NodeId> = conditions.into_iter().zip(results).flat_map(|(c, r)| [c, r]).collect();
         args.push(rest);
         Ok(self.finish(Kind::Case, args, ty, physical, nullable, range))
+    }
+
+    /// The conditions of a CASE that are not constant, their results, and that of the rest.
+    fn branches(
+        &mut self,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        ty: DataType,
+    ) -> Result<(Vec<NodeId>, Vec<NodeId>)> {
+        let mut conditions = Vec::new();
+        let mut results = Vec::new();
+        let mut rest = None;
+        for (condition, result) in branches {
+            let condition = self.lower(condition)?;
+            match self.truth(condition) {
+                Some(Some(true)) => {
+                    rest = Some(self.lower(result)?);
+                    break;
+                }
+                Some(_) => {}
+                None => {
+                    conditions.push(condition);
+                    results.push(self.lower(result)?);
+                }
+            }
+        }
+        results.push(match (rest, otherwise) {
+            (Some(rest), _) => rest,
+            (None, Some(otherwise)) => self.lower(otherwise)?,
+            (None, None) => self.literal(&Value::Null, ty),
+        });
+        Ok((conditions, results))
+    }
+
+    /// The bounds of all of these that are not NULL, if each has some.
+    fn range_of_all(&self, results: &[NodeId]) -> Option<Range> {
+        let ranges = results.iter().filter(|r| !self.is_null(**r)).map(|r| self.node(*r).range);
+        ranges.reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten()
+    }
+
+    /// One physical type for all results of a CASE: a decimal in 64 bits if each result is within.
+    fn physical_of_all(&self, results: &[NodeId], range: Option<Range>, ty: DataType) -> PhysicalType {
+        let computed = |id: &NodeId| !matches!(self.node(*id).kind, Kind::Constant(_));
+        let wide = |id: &NodeId| computed(id) && self.node(*id).physical != PhysicalType::I32;
+        let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
+        match (ty, range) {
+            // In the physical types of the results: none is narrowed, and constants alone are not worth it.
+            _ if narrowest == PhysicalType::I32
+                && results.iter().any(computed)
+                && !results.iter().any(wide) =>
+            {
+                narrowest
+            }
+            (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
+            (DataType::Decimal { .. }, Some(_)) => PhysicalType::I128,
+            _ => ty.physical(),
+        }
     }
 
     /// Whether a string is NULL or a constant that its view holds.

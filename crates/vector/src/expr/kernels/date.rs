@@ -282,6 +282,25 @@ pub fn arithmetic(
     row_by_row(&[a, b], ty, rows, out, |values| combine(op, (&values[0], a.1), (&values[1], b.1), ty))
 }
 
+/// A date, time or timestamp of this type, an interval later.
+fn moved(at: i128, ty: DataType, span: Interval) -> Option<i128> {
+    match ty {
+        DataType::Time => Some((at + i128::from(span.micros)).rem_euclid(MICROS_PER_DAY.into())),
+        DataType::Date => midnight(at as i32).and_then(|at| add_interval(at, span)).map(i128::from),
+        DataType::TimestampNs => add_interval_to_nanos(at as i64, span).map(i128::from),
+        _ => add_interval(at as i64, span).map(i128::from),
+    }
+}
+
+/// So many times an interval.
+fn multiply_interval(span: Interval, n: i64) -> Option<Interval> {
+    Some(Interval {
+        months: i32::try_from(n.checked_mul(span.months.into())?).ok()?,
+        days: i32::try_from(n.checked_mul(span.days.into())?).ok()?,
+        micros: n.checked_mul(span.micros)?,
+    })
+}
+
 fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: DataType) -> Result<Value> {
     use ArithmeticOp::{Add, Divide, Multiply, Subtract};
     let signed = |b: Interval| if op == Subtract { negate_interval(b) } else { Some(b) };
@@ -290,32 +309,10 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
             signed(*b).and_then(|b| add_intervals(*a, b)).map(Value::Interval)
         }
         (Add | Subtract, Value::Integer(at), Value::Interval(span)) => {
-            let Some(span) = signed(*span) else { return Err(out_of_range(ty)) };
-            match a.1 {
-                DataType::Time => {
-                    let moved = (at + i128::from(span.micros)).rem_euclid(MICROS_PER_DAY.into());
-                    Some(Value::Integer(moved))
-                }
-                DataType::Date => {
-                    let moved = midnight(*at as i32).and_then(|at| add_interval(at, span));
-                    moved.map(|m| Value::Integer(m.into()))
-                }
-                DataType::TimestampNs => {
-                    add_interval_to_nanos(*at as i64, span).map(|m| Value::Integer(m.into()))
-                }
-                _ => add_interval(*at as i64, span).map(|m| Value::Integer(m.into())),
-            }
+            signed(*span).and_then(|span| moved(*at, a.1, span)).map(Value::Integer)
         }
         (Multiply, Value::Interval(span), Value::Integer(n)) => {
-            let n = integer(&Value::Integer(*n))?;
-            let product = || {
-                Some(Interval {
-                    months: i32::try_from(n.checked_mul(span.months.into())?).ok()?,
-                    days: i32::try_from(n.checked_mul(span.days.into())?).ok()?,
-                    micros: n.checked_mul(span.micros)?,
-                })
-            };
-            product().map(Value::Interval)
+            multiply_interval(*span, integer(&Value::Integer(*n))?).map(Value::Interval)
         }
         (Multiply, Value::Interval(span), Value::Float(factor)) => {
             scale_interval(*span, *factor).map(Value::Interval)

@@ -5,13 +5,13 @@
 //! row, unless no more rows are wanted or another worker has failed. Workers wait for each other's memory: a
 //! partition is split again, or taken in blocks, only if it does not fit alone.
 
+use super::shared::{Partitioning, ProbeSide};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
-use super::{Partitioning, ProbeSide};
-use crate::context::QueryContext;
+use super::turns::Turn;
 use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
-use crate::exec::join::tuning::{ALONE_PART, DEEPEST, HARDLY_SMALLER};
+use crate::exec::join::tuning::{DEEPEST, HARDLY_SMALLER};
 use crate::exec::join::unmatched::BuildRows;
 use crate::exec::join::{BuildTail, Built, BuiltSlot, Computed, ProbeOutput};
 use crate::exec::materialized::Materialized;
@@ -19,10 +19,9 @@ use crate::exec::operator::{Alone, Flow, Operator, OperatorFactory, Push};
 use crate::exec::spill::store::{Medium, Reader, Store, Stored};
 use crate::memory::Reservation;
 use crate::relation::{Source, SourceWorker};
-use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Rows by which blocks grow.
 const STEP_ROWS: usize = 256;
@@ -100,65 +99,6 @@ impl OperatorFactory for JoinPhase {
 
     fn end(&self) {
         self.partitioning.note_end();
-    }
-}
-
-/// Hands out the memory for partitions; workers wait for each other.
-#[derive(Default)]
-pub(crate) struct Turns {
-    running: Mutex<usize>,
-    ended: Condvar,
-}
-
-/// The right to use memory for a partition. It must be dropped after everything in this memory.
-struct Turn<'a> {
-    turns: &'a Turns,
-    memory: Reservation,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        // The memory is released first, so that a worker that wakes up finds it.
-        self.memory = Reservation::default();
-        *self.turns.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.turns.ended.notify_all();
-    }
-}
-
-impl Turns {
-    /// Reserves `bytes`, waiting for other workers; `None` if there is not enough even when no other has any.
-    fn take(&self, bytes: usize, context: &QueryContext) -> Result<Option<Turn<'_>>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            context.check()?;
-            let mut memory = Reservation::new(&context.memory);
-            if bytes <= context.memory.free() / ALONE_PART.1 * ALONE_PART.0 && memory.resize(bytes).is_ok() {
-                *running += 1;
-                return Ok(Some(Turn { turns: self, memory }));
-            }
-            if *running == 0 {
-                return Ok(None);
-            }
-            running = self.wait(running);
-        }
-    }
-
-    /// Waits until no other worker has memory, and takes half of what is free, at most `most`.
-    fn take_half(&self, most: usize, context: &QueryContext) -> Result<Turn<'_>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        while *running > 0 {
-            context.check()?;
-            running = self.wait(running);
-        }
-        let mut memory = Reservation::new(&context.memory);
-        memory.resize((context.memory.free() / 2).min(most))?;
-        *running += 1;
-        Ok(Turn { turns: self, memory })
-    }
-
-    /// Waits for another worker to finish, with a timeout, since the statement may be cancelled.
-    fn wait<'a>(&self, running: MutexGuard<'a, usize>) -> MutexGuard<'a, usize> {
-        self.ended.wait_timeout(running, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 

@@ -1,51 +1,32 @@
-//! How much memory the partitions of one join leave to others, and which of them go to temporary files: the
-//! arguments for [`strategy::files`](files).
+//! Which partitions of one join go to temporary files: by the memory that is left, by a setting, and because
+//! row ids have room for so many rows of a table only.
 
 use crate::context::QueryContext;
 use crate::exec::join::strategy::files;
 use crate::exec::materialized::SEGMENT_ROWS;
-use crate::memory::{MemoryBudget, Reservation};
+use crate::exec::spill::policy::SpillPolicy;
 use crate::settings::JoinSpill;
-use crate::sync::OnceLock;
-use std::sync::Arc;
 
 /// See the module.
-pub(super) struct SpillPolicy {
+pub(super) struct PartitionPolicy {
     setting: JoinSpill,
     /// The most rows of a table.
     most_rows: usize,
-    /// Bytes left to others.
-    left: OnceLock<usize>,
-    memory: Arc<MemoryBudget>,
+    /// When memory is short.
+    memory: SpillPolicy,
 }
 
-impl SpillPolicy {
+impl PartitionPolicy {
     /// The policy of a statement's settings. Partitions are never written unless `may_write`.
-    pub(super) fn new(may_write: bool, context: &QueryContext) -> SpillPolicy {
+    pub(super) fn new(may_write: bool, context: &QueryContext) -> PartitionPolicy {
         let setting = if may_write { context.settings.join_spill } else { JoinSpill::Auto };
         let most_rows = context.settings.most_segments.saturating_mul(SEGMENT_ROWS);
-        SpillPolicy { setting, most_rows, left: OnceLock::new(), memory: context.memory.clone() }
+        PartitionPolicy { setting, most_rows, memory: SpillPolicy::new(&context.memory) }
     }
 
-    /// Measures the free memory and sets a share of it aside for others. Must be called before the first row
-    /// is kept.
-    pub(super) fn set_aside(&self) {
-        self.left();
-    }
-
-    /// Bytes of memory that are left to others.
-    pub(super) fn left(&self) -> usize {
-        *self.left.get_or_init(|| files::left(self.memory.free()))
-    }
-
-    /// Bytes that a worker's build rows may have, whatever is left to others.
-    pub(super) fn least(&self) -> usize {
-        files::least(self.left())
-    }
-
-    /// True if `bytes` of rows, whose reservation is `memory`, are too much for one worker.
-    pub(super) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
-        files::is_short(bytes, memory.free(), self.left())
+    /// When memory is short.
+    pub(super) fn memory(&self) -> &SpillPolicy {
+        &self.memory
     }
 
     /// True if the setting names partitions, so that rows are split from the first one on.

@@ -4,7 +4,7 @@
 //! Rows that a Bloom filter rules out are not kept. If the join outputs rows without a match, they go on to
 //! the probe, which finds none; otherwise they are dropped.
 
-use super::Partitioning;
+use super::shared::Partitioning;
 use super::split::{Room, Split, Taken};
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::tuning::{MOST_PROBE, PROBE_PART};
@@ -59,7 +59,7 @@ impl Partitioning {
     fn route_room(&self) -> Room {
         match self.is_radix() {
             true => {
-                let (left, least) = (self.policy.left() / 2, self.policy.least());
+                let (left, least) = (self.policy.memory().left() / 2, self.policy.memory().least());
                 Room { most: usize::MAX, left, least, segments: self.context.settings.most_segments }
             }
             false => self.probe_room(),

@@ -1,23 +1,9 @@
-//! Whether rows of a join go to temporary files: how much memory they may take, and when they take too much.
+//! What the setting `join_spill` says of the partitions of a join that go to temporary files. By itself,
+//! memory decides ([`crate::exec::spill::policy`]).
 
-use crate::exec::join::tuning::{DEEP_ROWS, LEAST_PART, LEFT_PART, MOST_LEAST};
+use crate::exec::join::tuning::DEEP_ROWS;
 use crate::settings::JoinSpill;
 use std::fmt;
-
-/// Bytes left to others, of the bytes that are free when the first row arrives.
-pub(crate) fn left(free: usize) -> usize {
-    free / LEFT_PART
-}
-
-/// Bytes that a worker's build rows may have in any case, if `left` bytes are left to others.
-pub(crate) fn least(left: usize) -> usize {
-    (left / LEAST_PART).min(MOST_LEAST)
-}
-
-/// True if `bytes` of rows are too much for one worker while `free` bytes are free.
-pub(crate) fn is_short(bytes: usize, free: usize, left: usize) -> bool {
-    bytes > least(left) && free < left
-}
 
 /// True if the setting forces `partition`, of `count` partitions, to be written.
 pub(crate) fn wants(setting: JoinSpill, partition: usize, count: usize) -> bool {
@@ -53,15 +39,6 @@ impl fmt::Display for SpillReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_are_too_many_once_others_would_have_less_than_is_left_to_them() {
-        let left = left(400 << 20);
-        assert_eq!((left, least(left), least(1 << 20)), (100 << 20, 4 << 20, 256 << 10));
-        assert!(is_short(5 << 20, 99 << 20, left));
-        assert!(!is_short(5 << 20, 100 << 20, left), "there is memory");
-        assert!(!is_short(4 << 20, 1 << 20, left), "a worker may have these in any case");
-    }
 
     #[test]
     fn a_setting_names_the_partitions_that_are_written() {

@@ -39,11 +39,11 @@ use super::table::{
 use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::join::strategy::passes::{CountedKeys, Once, once, once_beside_counters, once_counted};
-use crate::exec::join::tuning::LEFT_PART;
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
+use crate::exec::spill::policy::left_of;
 use crate::exec::temp_compression::expected_bytes;
 use crate::memory::Reservation;
 use crate::settings::{Readings, TableKind};
@@ -245,7 +245,7 @@ impl TwoPass {
 
     /// Reserves `bytes` in addition to those of `memory`, if that leaves enough to others.
     fn reserve(&self, memory: &mut Reservation, bytes: usize) -> bool {
-        let others = memory.free() / LEFT_PART;
+        let others = left_of(memory.free());
         bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
     }
 

@@ -1,0 +1,7 @@
+//! Values of the host program: parameters of statements, and cells and rows of results in Rust's types.
+
+pub(crate) mod arguments;
+pub mod convert;
+pub mod params;
+pub mod row;
+pub mod rows;
