@@ -136,3 +136,44 @@ pub(super) fn explained(session: &Session, parsed: &Parsed) -> RouteTaken {
 pub(super) fn is_hidden(rows: Option<&Rows>) -> bool {
     rows.is_none_or(|rows| rows.schema().is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Database, Value};
+
+    #[test]
+    fn explain_says_which_way_a_statement_goes_and_why() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        let tables = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+             CREATE TABLE c (k BIGINT PRIMARY KEY, v BIGINT CHECK (v > 0))";
+        connection.execute(tables).unwrap();
+        let last =
+            |sql: String| match connection.execute(&sql).unwrap().row_values().last().unwrap().remove(0) {
+                Value::Text(line) => line.to_string(),
+                other => panic!("{sql}: {other:?}"),
+            };
+        for (sql, expected) in [
+            ("UPDATE t SET v = 1 WHERE k = 2", "changes the row of a key in place"),
+            ("SELECT v FROM t WHERE k = 2", "reads the row of a key"),
+            ("INSERT INTO t VALUES (1, 2)", "adds rows"),
+        ] {
+            let route = format!("route: keyed, without this plan: {expected}");
+            assert_eq!(last(format!("EXPLAIN {sql}")), route, "{sql}");
+            assert_eq!(last(format!("EXPLAIN (VERBOSE) {sql}")), route, "{sql}");
+            // What it says is what happens: the statement is over at once.
+            assert!(connection.query_at_once(sql, &[]).unwrap().is_some(), "{sql}");
+        }
+        for (sql, expected) in [
+            ("UPDATE c SET v = 1 WHERE k = 2", "the table has CHECK constraints"),
+            ("SELECT v FROM t WHERE v = 2", "the columns compared with are not those of the layout key"),
+            ("SELECT count(*) FROM t", "it does more than name rows by values of columns"),
+        ] {
+            assert_eq!(
+                last(format!("EXPLAIN (VERBOSE) {sql}")),
+                format!("route: planned, because {expected}")
+            );
+            assert!(!last(format!("EXPLAIN {sql}")).starts_with("route"), "{sql}");
+            assert!(connection.query_at_once(sql, &[]).unwrap().is_none(), "{sql}");
+        }
+    }
+}
