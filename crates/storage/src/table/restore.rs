@@ -8,7 +8,7 @@ use crate::node::Link;
 use crate::sync::AtomicU32;
 use crate::tree::key::Fences;
 use crate::tree::{
-    Counted, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Shape, Slice, zones_of,
+    Counted, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Shape, Slice, Wear, zones_of,
 };
 use crate::value::Sketch;
 
@@ -86,12 +86,12 @@ impl RestoredGroup {
             fences: self.fences,
             numbers: self.numbers,
             digests: None,
-            is_hot,
             // If there is something to do, upkeep has to find it.
-            looks: AtomicU32::new(u32::from(!is_hot)),
-            is_settled: !is_hot,
-            settled: 0,
-            upkept: None,
+            wear: Wear {
+                looks: AtomicU32::new(u32::from(!is_hot)),
+                is_settled: !is_hot,
+                ..Wear::new(is_hot)
+            },
         };
         if group.partitions.is_empty() {
             group.digest(schema, edit);

@@ -85,7 +85,7 @@ impl Table {
             && Instant::now() < end
         {
             // Another one may have its number by now, at rest or not.
-            let rests = |node: &&RowGroup| node.looks.load(Ordering::Relaxed) > 0;
+            let rests = |node: &&RowGroup| node.wear.looks.load(Ordering::Relaxed) > 0;
             let node = root.groups.get(number).map(|node| &**node).filter(rests);
             if node.is_some_and(|node| !self.keep_up(number, node, end, &mut done)) {
                 break;
@@ -117,8 +117,8 @@ impl Table {
         let head = self.head();
         let (mut due, mut warm) = (Vec::new(), 0);
         for (number, group) in head.branch.root.groups.iter().enumerate().rev() {
-            let looks = group.looks.load(Ordering::Relaxed);
-            group.looks.store(looks.saturating_add(1), Ordering::Relaxed);
+            let looks = group.wear.looks.load(Ordering::Relaxed);
+            group.wear.looks.store(looks.saturating_add(1), Ordering::Relaxed);
             if let Some(own) = &group.counters {
                 own.round(looks == 0);
             }
@@ -163,7 +163,7 @@ impl Table {
         if is_busy {
             // Once its rows are laid out, it is encoded, in the next round.
             done.warm += 1;
-        } else if node.is_hot || rests {
+        } else if node.wear.is_hot || rests {
             // It cannot fail: strings that are in memory fit into their blocks.
             let Ok(mut encoded) = shape.encode_written(node, rests) else { return true };
             loop {

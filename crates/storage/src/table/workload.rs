@@ -163,8 +163,8 @@ impl TableSnapshot {
     /// if there is no such row group.
     pub fn upkeep_reason(&self, group: usize) -> Option<UpkeepReason> {
         let node = self.row_group(group)?;
-        let looks = node.looks.load(Ordering::Relaxed);
-        Some(UpkeepReason { last: node.upkept, next: self.table().shape.standing(node, looks) })
+        let looks = node.wear.looks.load(Ordering::Relaxed);
+        Some(UpkeepReason { last: node.wear.upkept, next: self.table().shape.standing(node, looks) })
     }
 
     /// Bits of a slot in some columns together, as their blocks are encoded now: without validity,

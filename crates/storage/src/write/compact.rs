@@ -65,7 +65,7 @@ impl Writer<'_> {
             self.spread(group, 0..node.slices.len(), needed);
         } else if node.rows == 0 {
             let (node, edit) = edit_group(self.branch, group);
-            node.is_hot = true;
+            node.wear.is_hot = true;
             node.slices.iter_mut().for_each(|slice| slice.edit(edit).shed(edit));
         }
         self.join_around(group);
@@ -133,7 +133,7 @@ impl Writer<'_> {
         }));
         left.slices.extend_from_slice(&right.slices);
         left.rows += right.rows;
-        left.is_hot = true;
+        left.wear.is_hot = true;
         let mut zones = left.zones.to_vec();
         zones.iter_mut().zip(right.zones.iter()).for_each(|(zone, other)| zone.merge(other));
         left.zones = zones.into();

@@ -173,7 +173,7 @@ impl Writer<'_> {
         let Some((last, group)) = self.branch.root.groups.iter().enumerate().next_back() else {
             return Ok(());
         };
-        if !group.is_hot || group.rows < group.slots() {
+        if !group.wear.is_hot || group.rows < group.slots() {
             return Ok(());
         }
         let mut builder = self.builder();
@@ -203,7 +203,7 @@ impl Writer<'_> {
         Kept::of(&group.slices, self.shape).assert_same_rows(&new, self.shape);
         let old = std::mem::replace(&mut group.slices, new);
         group.zones = zones_of(&group.slices, columns);
-        group.is_hot = false;
+        group.wear.is_hot = false;
         group.digest(&self.shape.schema, edit);
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
     }

@@ -12,10 +12,10 @@ use crate::block::masks::WORDS;
 use crate::block::{Block, Form};
 use crate::definition::Layout;
 use crate::node::Link;
-use crate::sync::AtomicU32;
 use crate::tree::key::{Fences, Key};
 use crate::tree::{
-    Branch, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of,
+    Branch, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, RowId, Shape, Slice, Wear,
+    zones_of,
 };
 use entasis_vector::bitmap;
 use std::ops::Range;
@@ -145,7 +145,7 @@ impl Writer<'_> {
         if is_all {
             node.zones = zones_of(&node.slices, columns);
         }
-        node.is_hot = true;
+        node.wear.is_hot = true;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
         let Branch { root, edit } = &mut *self.branch;
         root.edit(edit).groups[group].renew();
@@ -219,11 +219,7 @@ impl Writer<'_> {
             block_slots: self.shape.options.block_slots,
             rows: slices.iter().map(|slice| slice.rows()).sum(),
             zones: zones_of(&slices, self.shape.schema.len()),
-            is_hot: slices.iter().any(|slice| slice.is_hot() || self.shape.is_loose(slice)),
-            looks: AtomicU32::new(1),
-            is_settled: false,
-            settled: 0,
-            upkept: None,
+            wear: Wear::new(slices.iter().any(|slice| slice.is_hot() || self.shape.is_loose(slice))),
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             counters: LiveCounters::new(self.shape, &fences, slots),
@@ -253,7 +249,7 @@ impl Writer<'_> {
         let rows = partitions.iter().map(|partition| partition.rows as usize).sum();
         node.rows -= rows;
         // PERF: no slice is read, as a writer waits for it. Upkeep makes the zones of both exact.
-        node.is_hot = true;
+        node.wear.is_hot = true;
         let fence = fences.get(0);
         let mut new = RowGroup {
             stamp: edit.stamp,
@@ -266,11 +262,7 @@ impl Writer<'_> {
             counters: None,
             numbers: node.numbers.clone(),
             digests: None,
-            is_hot: true,
-            looks: AtomicU32::new(1),
-            is_settled: false,
-            settled: node.settled,
-            upkept: node.upkept,
+            wear: Wear { settled: node.wear.settled, upkept: node.wear.upkept, ..Wear::new(true) },
         };
         deal(self.shape, &[&node.counters.take()], [&mut *node, &mut new]);
         root.groups[group].renew();

@@ -52,19 +52,19 @@ impl Shape {
 
     /// True if a row group is to be encoded for reading, once it has rested for long enough.
     pub(crate) fn is_unsettled(&self, node: &RowGroup) -> bool {
-        self.settles() && !node.is_settled
+        self.settles() && !node.wear.is_settled
     }
 
     /// True if a row group has rested for long. The wait becomes longer each time, so that what is written
     /// again and again is not encoded again and again.
     pub(crate) fn has_rested(&self, node: &RowGroup) -> bool {
-        self.settles() && u64::from(node.looks.load(Ordering::Relaxed)) > self.wait(node)
+        self.settles() && u64::from(node.wear.looks.load(Ordering::Relaxed)) > self.wait(node)
     }
 
     /// Whether the next round of upkeep is to do something about a row group, and why not. `looks` is how
     /// often upkeep has looked since it was last written.
     pub(crate) fn standing(&self, node: &RowGroup, looks: u32) -> Standing {
-        let is_worn = node.is_hot || self.has_too_many_ghosts(node);
+        let is_worn = node.wear.is_hot || self.has_too_many_ghosts(node);
         let is_unsettled = self.is_unsettled(node);
         let (rounds, of) = (u64::from(looks) + 1, self.wait(node));
         if looks > 0 && (is_worn || (is_unsettled && rounds > of)) {
@@ -80,7 +80,7 @@ impl Shape {
 
     /// A row group has rested for long after more rounds than this.
     fn wait(&self, node: &RowGroup) -> u64 {
-        u64::from(self.options.rest) << node.settled.min(MOST_WAITS)
+        u64::from(self.options.rest) << node.wear.settled.min(MOST_WAITS)
     }
 
     /// The windows of a row group that rests, has not been encoded for reading, and has more ghosts than the
@@ -343,7 +343,7 @@ impl Writer<'_> {
             *fence = node.fences.get(node.partitions.partition_point(|partition| partition.start < slot));
         }
         self.put(group, now, laid);
-        edit_group(self.branch, group).0.upkept = Some(window.why);
+        edit_group(self.branch, group).0.wear.upkept = Some(window.why);
         true
     }
 
@@ -371,7 +371,7 @@ impl Writer<'_> {
             Kept::of(&node.slices[at..=at], self.shape).assert_same_places(&new, self.shape);
             let old = std::mem::replace(&mut node.slices[at], new[0]);
             edit.retire_whole_slice(old);
-            node.upkept = Some(if encoded.are_settled { Upkept::ForReading } else { Upkept::Encoded });
+            node.wear.upkept = Some(if encoded.are_settled { Upkept::ForReading } else { Upkept::Encoded });
             put += 1;
         }
         if encoded.slices.is_empty() {
@@ -388,10 +388,10 @@ impl Writer<'_> {
             let (node, edit) = edit_group(self.branch, group);
             node.zones = zones_of(&node.slices, columns);
             // Slices that were encoded for reading wait until the row group has rested.
-            node.is_hot = node.slices.iter().any(|slice| slice.is_hot() && !slice.is_settled());
-            node.is_settled = node.slices.iter().all(|slice| slice.is_settled() && !slice.is_hot());
-            if rests && node.is_settled {
-                node.settled = node.settled.saturating_add(1);
+            node.wear.is_hot = node.slices.iter().any(|slice| slice.is_hot() && !slice.is_settled());
+            node.wear.is_settled = node.slices.iter().all(|slice| slice.is_settled() && !slice.is_hot());
+            if rests && node.wear.is_settled {
+                node.wear.settled = node.wear.settled.saturating_add(1);
             }
             if self.shape.key.is_none() {
                 node.digest(&self.shape.schema, edit);

@@ -2,9 +2,8 @@
 //! temporary file once memory gets short.
 //!
 //! Each worker collects the rows of its morsels. They stay in memory until it gets short ([`super::policy`]).
-//! From then on a worker turns its rows into pieces
-//! ([`super::rows`]), a morsel's rows into pieces of its own, so that reading gives all rows in the order of
-//! the morsels, any number of times.
+//! From then on a worker turns its rows into pieces ([`super::rows`]), a morsel's rows into pieces of its own,
+//! so that reading gives all rows in the order of the morsels, any number of times.
 
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
@@ -75,7 +74,7 @@ impl Keeper {
     /// A keeper of rows whose columns have these types.
     pub(crate) fn new(context: &QueryContext, types: Vec<DataType>) -> Keeper {
         let memory = MemoryBudget::part_of(&context.memory, "a shared subquery");
-        let policy = SpillPolicy::new(&memory);
+        let policy = SpillPolicy::of_rows_that_stay(&memory);
         policy.set_memory_aside();
         Keeper(Arc::new(Kept { types, context: context.clone(), memory, policy, done: Mutex::default() }))
     }

@@ -595,7 +595,7 @@ pub(super) fn keep_up(table: &Arc<Table>, model: &Model, all: bool) -> bool {
         );
         for group in snapshot.row_groups() {
             assert_eq!(group.digests.is_some(), group.partitions.is_empty(), "digests of what rests");
-            assert!(!group.is_hot && group.slices.iter().all(|slice| !slice.is_hot()));
+            assert!(!group.wear.is_hot && group.slices.iter().all(|slice| !slice.is_hot()));
             let nulls = |number: usize| u64::from(group.zone(column, number).nulls);
             assert_eq!(
                 (0..group.blocks()).map(nulls).sum::<u64>(),

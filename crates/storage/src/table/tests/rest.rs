@@ -303,7 +303,8 @@ fn what_is_written_again_and_again_is_not_encoded_again_and_again() {
     let (mut encoded, mut rounds) = (0, 0);
     for round in 0..1000 {
         // Each time just after it has been encoded: this is the worst that a writer can do.
-        let is_settled = table.snapshot().row_groups().all(|group| group.is_settled && !group.is_hot);
+        let is_settled =
+            table.snapshot().row_groups().all(|group| group.wear.is_settled && !group.wear.is_hot);
         if is_settled {
             set(&table, 500, 2, Datum::Integer(round));
             rounds += 1;

@@ -226,7 +226,7 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
                 let zone = group.zone(column, block);
                 let nulls = values.clone().filter(|v| v.is_null()).count();
                 // Bounds of what has been written may be wider than the values.
-                let exact = !group.is_hot;
+                let exact = !group.wear.is_hot;
                 assert!(if exact { zone.nulls as usize == nulls } else { zone.nulls > 0 || nulls == 0 });
                 let mut present: Vec<&Value> = values.filter(|v| !v.is_null()).collect();
                 present.sort_by(|a, b| a.total_cmp(b));

@@ -7,7 +7,6 @@
 use super::RowGroup;
 use crate::block::Block;
 use crate::node::Link;
-use crate::sync::{AtomicU32, Ordering};
 use crate::tree::slice::ColumnBlock;
 use crate::tree::{Edit, Shape};
 use crate::value::Zone;
@@ -77,7 +76,7 @@ impl RowGroup {
             fences: self.fences.clone(),
             counters: self.counters.as_ref().and_then(|counters| counters.twin(shape)),
             numbers: self.numbers.clone(),
-            looks: AtomicU32::new(self.looks.load(Ordering::Relaxed)),
+            wear: self.wear.copy(),
             digests,
             ..*self
         };

@@ -62,6 +62,11 @@ pub struct RowGroup {
     pub(crate) numbers: Numbers,
     /// What scans read instead of block headers, while nobody writes.
     pub(crate) digests: Option<Digests>,
+    pub(crate) wear: Wear,
+}
+
+/// How a row group has been written, and what upkeep did to it.
+pub(crate) struct Wear {
     /// Some of it has been written since it was encoded.
     pub(crate) is_hot: bool,
     /// How often upkeep has looked since it was last written.
@@ -72,6 +77,18 @@ pub struct RowGroup {
     pub(crate) settled: u8,
     /// What upkeep did last to it.
     pub(crate) upkept: Option<Upkept>,
+}
+
+impl Wear {
+    /// That of a new row group, which upkeep has looked at once.
+    pub(crate) fn new(is_hot: bool) -> Wear {
+        Wear { is_hot, looks: AtomicU32::new(1), is_settled: false, settled: 0, upkept: None }
+    }
+
+    /// That of a copy.
+    pub(super) fn copy(&self) -> Wear {
+        Wear { looks: AtomicU32::new(self.looks.load(Ordering::Relaxed)), ..*self }
+    }
 }
 
 impl Node for RowGroup {
@@ -92,7 +109,7 @@ impl Node for RowGroup {
             fences: self.fences.clone(),
             counters: self.counters.clone(),
             numbers: self.numbers.clone(),
-            looks: AtomicU32::new(self.looks.load(Ordering::Relaxed)),
+            wear: self.wear.copy(),
             digests: None,
             ..*self
         }
@@ -166,20 +183,20 @@ impl RowGroup {
 
     /// True if it is known to be written, so that nothing is kept of it that a write makes wrong.
     pub(crate) fn is_open(&self) -> bool {
-        self.is_hot && self.digests.is_none()
+        self.wear.is_hot && self.digests.is_none()
     }
 
     /// Marks it, which is open, as written again.
     pub(crate) fn touch_shared(&self) {
-        if self.looks.load(Ordering::Relaxed) != 0 {
-            self.looks.store(0, Ordering::Relaxed);
+        if self.wear.looks.load(Ordering::Relaxed) != 0 {
+            self.wear.looks.store(0, Ordering::Relaxed);
         }
     }
 
     /// Marks it as written.
     pub(crate) fn touch(&mut self) {
-        self.is_hot = true;
-        *self.looks.get_mut() = 0;
+        self.wear.is_hot = true;
+        *self.wear.looks.get_mut() = 0;
     }
 
     /// The number of rows, which are the live slots.
