@@ -12,7 +12,7 @@
 //! The key must be a column whose bounds are in the order of its values, which those of UUIDs and intervals
 //! are not.
 
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use entasis_storage::Zone;
 use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{DataType, Result, Value};
@@ -41,7 +41,7 @@ impl Threshold {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Value>> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.value)
     }
 
     /// The place of `a` in the order, seen from `b`.

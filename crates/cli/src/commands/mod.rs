@@ -22,7 +22,6 @@ mod results;
 mod run;
 
 use self::arguments::Call;
-pub use self::results::parse_rows;
 use crate::others;
 use crate::session::{Fault, Outcome, Session};
 use crate::spelling::meant;

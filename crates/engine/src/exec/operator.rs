@@ -11,7 +11,7 @@
 
 use crate::context::QueryContext;
 use crate::relation::Source;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, lock};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
@@ -170,7 +170,7 @@ pub fn in_parallel<T: Send>(
 ) -> Result<()> {
     // Each lock is taken once, so there is no contention.
     let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
-    tasks.run(parts.len(), &|i| work(i, &mut parts[i].lock().unwrap_or_else(PoisonError::into_inner)))
+    tasks.run(parts.len(), &|i| work(i, &mut lock(&parts[i])))
 }
 
 /// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of

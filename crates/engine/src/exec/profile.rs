@@ -10,7 +10,7 @@
 
 use crate::context::QueryContext;
 use crate::memory::MemoryBudget;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;
 use std::sync::Arc;
 
@@ -235,10 +235,6 @@ impl fmt::Display for PassRate {
         }
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {

@@ -2,11 +2,12 @@
 //! (`entasis_vector::value::nested`). A key is found by its bytes, from the first entry on.
 
 use super::lists::{element_of, list_of, no_such_call, typed, written};
-use crate::definition::{Body, Definition, Kernel, Row, Signature, Writer};
+use crate::definition::{Body, Definition, Kernel, Row, Signature};
 use crate::expressions::fold;
 use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::value::nested::{self, Reader};
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, Value};
 
 /// Entries of the functions of this file.

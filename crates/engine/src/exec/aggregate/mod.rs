@@ -44,7 +44,7 @@ use crate::exec::profile::Recorder;
 use crate::memory::Reservation;
 use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
-use crate::sync::{Mutex, OnceLock};
+use crate::sync::{Mutex, OnceLock, lock};
 #[cfg(doc)]
 use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
@@ -54,7 +54,6 @@ use layout::AggregateLayout;
 use part::Morsel;
 use partial::Partial;
 use spill::{Known, Spill};
-use state::lock;
 use std::sync::Arc;
 use writer::Writer;
 

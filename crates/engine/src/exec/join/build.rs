@@ -16,7 +16,7 @@ use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
 use crate::memory::Reservation;
-use crate::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl BuildSink {
         {
             return self.built.set(built).map_err(|_| Error::internal("a join was built twice"));
         }
-        let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
+        let parts = std::mem::take(&mut *lock(&self.parts));
         if let Some(partitioning) = &self.partitioning
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
         {
@@ -294,7 +294,7 @@ impl SinkWorker for Worker {
                 memory.resize(rows.bytes())?;
             }
         }
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(self.rows);
+        lock(&self.parts).push(self.rows);
         Ok(())
     }
 }

@@ -34,6 +34,7 @@ use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::side::Weighed;
 use crate::exec::join::strategy::{Open, Planned};
 use crate::exec::join::swap::{Swap, Way};
+use crate::exec::join::table::LookupKind;
 use crate::exec::join::two_pass::{self, KeysSink, TwoPass};
 use crate::exec::join::unmatched::BuildRows;
 use crate::exec::join::{BuildTail, BuiltSlot, Computed, ProbeOutput, Shape, side};
@@ -194,7 +195,7 @@ impl<'j> Joined<'j> {
             null_aware,
             marks: self.shape.tail != BuildTail::Nothing,
             table: context.settings.join_table,
-            asked: self.shape.asks(plain),
+            asked: LookupKind::of(self.shape, plain),
             read: metas.iter().enumerate().map(read).collect(),
             expected,
             lookup: self.searched.as_ref().map(|searched| searched.lookup),

@@ -35,12 +35,13 @@ use crate::exec::temp_compression::Choice;
 use crate::memory::Reservation;
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use firsts::{Asking, Firsts, Limits};
 use order::OrderKey;
+pub use order::Ordered;
 use runs::{LEAST_RUN, SortedRuns};
 use std::sync::Arc;
 
@@ -147,14 +148,6 @@ struct Sorted {
     merge: Mutex<Option<Merge>>,
 }
 
-/// Rows, and their ids in order.
-pub struct Ordered {
-    /// The rows.
-    pub rows: Materialized,
-    /// Their ids.
-    pub order: Vec<u32>,
-}
-
 /// The form of sorted rows.
 pub(crate) enum Outcome {
     /// All rows are in memory, which is reserved.
@@ -233,10 +226,6 @@ impl SortShared {
         let sorted = Sorted { rows, done, taken, ordered, _reservation: reservation, merge };
         self.sorted.set(sorted).map_err(|_| Error::internal("a sort was finished twice"))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Combines a chunk's columns and its computed keys.

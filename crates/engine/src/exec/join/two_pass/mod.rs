@@ -40,24 +40,21 @@ use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::join::strategy::passes::{CountedKeys, Once, once, once_beside_counters, once_counted};
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
-use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
+use crate::exec::materialized::{Materialized, Placing};
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::spill::policy::left_of;
 use crate::exec::temp_compression::expected_bytes;
 use crate::memory::Reservation;
 use crate::settings::{Readings, TableKind};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
-use input::{is_possible, is_repeatable, reading, shares_words};
+use input::{By, MOST_ROWS, is_possible, is_repeatable, reading, shares_words};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
-
-/// The most rows: their ids are segments and offsets in 32 bits.
-const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 
 /// What both readings of a build side share.
 pub(crate) struct TwoPass {
@@ -72,14 +69,6 @@ pub(crate) struct TwoPass {
     partitioning: Option<Arc<Partitioning>>,
     recorder: Arc<Recorder>,
     state: Mutex<State>,
-}
-
-/// What keys are counted by.
-enum By {
-    /// A bit for each place; the join needs no rows.
-    Bits(Packing),
-    /// Ranges of places or buckets.
-    Numbers(Numbering),
 }
 
 /// The progress of the build side.
@@ -191,7 +180,7 @@ impl TwoPass {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// The counters of one worker; `None` if there is no memory for them.

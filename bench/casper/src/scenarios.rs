@@ -11,16 +11,16 @@
 //! regret, by a factor that is exponential in it (multiplicative weights), round by round; the partitioning
 //! with the least worst regret of all rounds is returned, together with the best bound. The bound is that of
 //! mixtures of partitionings, which cannot be used, so a gap may remain however many rounds there are. All
-//! limits of [`crate::solver::solve`] are supported.
+//! limits of [`entasis_layout::solver::solve`] are supported.
 //!
 //! **Workloads.** [`neighbours`] derives them from one: its distribution is rotated over the blocks, and
 //! operations of one kind become another kind (the paper's two kinds of uncertainty). If instead the
 //! distribution of drifts is known, the mean of the terms is all that is needed: one solution.
 
-use crate::cost::Terms;
-use crate::frequency::{Frequency, Kind};
-use crate::partitioning::Partitioning;
-use crate::solver::{Limits, Prices, Unsolvable, solve};
+use entasis_layout::cost::Terms;
+use entasis_layout::frequency::{Frequency, Kind};
+use entasis_layout::partitioning::Partitioning;
+use entasis_layout::solver::{Limits, Prices, Unsolvable, solve};
 
 /// The approximate sum of the weights.
 const WEIGHTS: f64 = 1024.0;
@@ -186,8 +186,8 @@ pub fn neighbours(frequency: &Frequency, shifts: &[f64], rotations: &[f64]) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::{Access, Model, Paper};
-    use crate::random::Random;
+    use entasis_layout::cost::{Access, Model, Paper};
+    use entasis_layout::random::Random;
 
     /// The twin: the worst regret of each partitioning, computed from the terms.
     fn enumerated(terms: &[Terms]) -> f64 {
