@@ -34,6 +34,7 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
 use entasis_syntax::build::{named, null, qualified, select_from, stored_expr, table_alias};
 use entasis_syntax::clauses::refuse;
+use entasis_syntax::insert_words::Overriding;
 use entasis_syntax::object_name::table_name;
 use entasis_vector::{DataType, Error, Field, Result, Value, name};
 use sqlparser::ast;
@@ -69,6 +70,26 @@ impl Target {
     /// `target.column`
     pub(crate) fn column(&self, name: &str) -> Expr {
         qualified(&self.alias.name, name)
+    }
+
+    /// Refuses a value for a column that is `GENERATED ALWAYS`, unless `OVERRIDING` says what becomes of it.
+    fn takes(&self, column: usize, overriding: Option<Overriding>) -> Result<()> {
+        match self.definition.default_of(column) {
+            ColumnDefault::Identity { always: true, .. } if overriding.is_none() => {
+                let name = &self.columns()[column].name;
+                let error =
+                    Error::input(format!("the column {name} is GENERATED ALWAYS and takes no values"));
+                Err(error
+                    .with_hint("leave it out, write DEFAULT, or OVERRIDING SYSTEM VALUE before the rows"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// True if the values given for a column are dropped, and its sequence is used.
+    fn ignores(&self, column: usize, overriding: Option<Overriding>) -> bool {
+        let is_identity = matches!(self.definition.default_of(column), ColumnDefault::Identity { .. });
+        is_identity && overriding == Some(Overriding::User)
     }
 
     /// The column to which `SET name = …` assigns.
