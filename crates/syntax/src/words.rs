@@ -9,7 +9,7 @@ use super::insert_words::is_inserted_into;
 use super::place::position;
 use super::tokens::{closing, enclosing, is_word, keyword, opening};
 use super::types::INSTEAD_OF_DIGITS;
-use super::{insert_words, map_types, sample, using_key};
+use super::{fetch, insert_words, map_types, sample, using_key};
 use crate::disguise::{DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
 use entasis_vector::{Error, Result};
 use sqlparser::keywords::Keyword;
@@ -26,6 +26,7 @@ pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     other_words(tokens);
     singular_units(tokens);
     insert_words::settle(tokens);
+    fetch::settle(tokens);
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
     typed_literals(tokens)?;
