@@ -17,6 +17,7 @@
 //! defaults), is decided where the table is known. All other statements are `None` and run with a plan, and
 //! so do erroneous ones, which get better messages there.
 
+use super::insert_words::overriding;
 use super::object_name::WrittenName;
 use super::parse::parse;
 use super::parsed::{Ast, Parsed};
@@ -113,7 +114,7 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         ..plain.clone()
     };
     let TableObject::TableName(name) = &insert.table else { return None };
-    if same != *insert {
+    if same != *insert || overriding(&insert.columns).1.is_some() {
         return None;
     }
     let mut plain_source = plain.source.as_ref().expect("as written").clone();
