@@ -221,8 +221,8 @@ impl<'s> Instances<'_, 's> {
         for PlannedPipeline { part: PlannedPart { source, .. }, sink, .. } in pipelines {
             let source = &mut self.sources[*source];
             if let Some(sink) = source.of_sink {
-                // An estimate that is far too low must not leave a large output to a single worker; requesting
-                // more workers costs little.
+                // An estimate that is far too low must not leave a large output to a single worker;
+                // requesting more workers costs little.
                 source.rows = source.rows.max(fed[sink] / 16.0);
             }
             fed[*sink] += source.rows;
