@@ -269,10 +269,6 @@ impl Recorder {
     pub(crate) fn add_child(&self, child: &Arc<Recorder>) {
         lock(&self.children).push(child.clone());
     }
-    /// True once an input is known.
-    pub(crate) fn has_children(&self) -> bool {
-        !lock(&self.children).is_empty()
-    }
     /// Adds rows and chunks to the output.
     pub(crate) fn add_output(&self, rows: u64, chunks: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);

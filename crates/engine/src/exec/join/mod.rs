@@ -103,7 +103,7 @@ impl Built {
 }
 
 /// Columns computed from a stream's columns; no program is needed if all are plain columns.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Computed {
     program: Option<Arc<Program>>,
     positions: Vec<usize>,

@@ -74,7 +74,7 @@ pub(crate) fn sort(
         }
         _ => Arc::new(SortSink { shared: shared.clone() }),
     };
-    Ok(Blocking { sink, source: Arc::new(SortSource { shared }), output: input.to_vec() })
+    Ok(Blocking { sink, source: Arc::new(SortSource { shared }) })
 }
 
 /// What all workers of a sort share.

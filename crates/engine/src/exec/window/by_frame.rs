@@ -39,6 +39,7 @@ const NEAR: usize = 2 * CHUNK_ROWS;
 const SHORT: usize = 4 * FAN_OUT;
 
 /// An aggregate over frames.
+#[derive(Debug)]
 pub struct ByFrame {
     /// The aggregation of its argument columns.
     fold: FoldSpec,

@@ -19,6 +19,7 @@ use std::ops::Range;
 const LITTLE: usize = 64 << 10;
 
 /// The aggregation of argument columns.
+#[derive(Debug)]
 pub struct FoldSpec {
     /// The aggregation.
     pub layout: AggregateLayout,

@@ -38,6 +38,7 @@ pub(crate) struct Input<'a> {
 }
 
 /// What keys are counted by.
+#[derive(Debug)]
 pub(super) enum By {
     /// A bit for each place; the join needs no rows.
     Bits(Packing),
