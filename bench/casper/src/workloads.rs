@@ -29,7 +29,6 @@ const RANGE: f64 = 0.01;
 
 /// One of the six workloads. See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the module's table says what each is")]
 pub enum Workload {
     HybridPoint,
     HybridRange,

@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused<T: DeserializeOwned + std::fmt::Debug>(sql: &str) -> String {
+    fn refused<T: DeserializeOwned + fmt::Debug>(sql: &str) -> String {
         only::<T>(sql).unwrap_err().message().to_owned()
     }
 
@@ -737,7 +737,8 @@ mod tests {
         let (lists, bytes): (Vec<[Option<u8>; 2]>, Vec<u8>) =
             only("SELECT [[1, NULL], [3, 4]], '\\x00\\xFF'::BLOB").unwrap();
         assert_eq!((lists, bytes), (vec![[Some(1), None], [Some(3), Some(4)]], vec![0, 255]));
-        let (points, pair, map): (Vec<Point>, (i32, String), HashMap<String, Vec<i8>>) =
+        type Nested = (Vec<Point>, (i32, String), HashMap<String, Vec<i8>>);
+        let (points, pair, map): Nested =
             only("SELECT [{'Y': 2, 'x': 1}], {'a': 1, 'b': 'c'}, MAP {'k': [1, 2]}").unwrap();
         assert_eq!((points, pair), (vec![Point { x: 1, y: Some(2) }], (1, "c".into())));
         assert_eq!(map["k"], [1, 2]);
