@@ -13,7 +13,7 @@ const LONG_ROUNDS: usize = 7;
 /// Prints, for each statement whose name has `only` in it, the median microseconds of parsing it, of parsing
 /// and binding it, and of everything up to the optimized plan, as a line of JSON.
 pub fn run(only: &str, rounds: usize) -> Result<(), Box<dyn Error>> {
-    let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
+    let database = Database::in_memory(Config::new().with_threads(1))?;
     let connection = database.connect();
     tpch::load(&connection, 0.001, &mut |_, _| ())?;
     let statements = [

@@ -37,7 +37,7 @@ fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64
 /// operation as JSON. If `file` is given, the table is in that new file, with `synchronous` off.
 /// `compression` is the option of the table.
 pub fn run(rows: u64, is_random: bool, file: Option<&Path>, compression: &str) -> Result<(), Box<dyn Error>> {
-    let config = Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() };
+    let config = Config::new().with_threads(1).with_when_idle(entasis_allocator::give_back);
     let database = match file {
         Some(file) => Database::open(file, config)?,
         None => Database::in_memory(config)?,

@@ -58,11 +58,8 @@ pub fn run(
     time: Duration,
     only: &str,
 ) -> Result<(), Box<dyn Error>> {
-    let database = Database::in_memory(Config {
-        threads: 1,
-        when_idle: Some(entasis_allocator::give_back),
-        ..Config::default()
-    })?;
+    let config = Config::new().with_threads(1).with_when_idle(entasis_allocator::give_back);
+    let database = Database::in_memory(config)?;
     let connection = database.connect();
     for table in ["one", "two", "indexed"] {
         connection.execute(&format!(

@@ -9,6 +9,8 @@
 //! column       a bare column as in section 3      engine   the same on our storage
 //! store        the six queries, and their slow twin
 //! operations   the six workloads on concrete keys
+//! workloads    the six workloads of the paper's evaluation
+//! scenarios    one partitioning for several workloads; its regret
 //! ```
 //!
 //! ```text
@@ -21,8 +23,10 @@ mod experiments;
 mod measure;
 mod operations;
 mod report;
+mod scenarios;
 mod store;
 mod times;
+mod workloads;
 
 use experiments::Settings;
 use report::{Json, map};

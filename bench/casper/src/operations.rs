@@ -1,16 +1,16 @@
 //! The operations of the HAP benchmark on concrete keys, made before anything is timed.
 //!
 //! Loaded rows have the keys [`key_of`] 0, 1, 2, …, which are 2^20 apart, so that there is room for new keys
-//! between any two. An operation of [`entasis_layout::workloads`] names a place among the rows: a query, a
+//! between any two. An operation of [`crate::workloads`] names a place among the rows: a query, a
 //! deletion or a change of a key takes the nearest key from there on that is in the table at that moment, and
 //! an insertion a new key between this row and the next one. So every operation finds what it is about, in
 //! every layout.
 //!
 //! The payload of a row is computed from the key that it was inserted with, so a row can be recognized.
 
+use crate::workloads::Workload;
 use entasis_layout::frequency::{Frequency, Kind, Operation};
 use entasis_layout::random::Random;
-use entasis_layout::workloads::Workload;
 use std::collections::BTreeSet;
 
 /// The columns that a query reads: k of the paper.

@@ -1,10 +1,9 @@
 //! The command line.
 
-use crate::commands::parse_rows;
 use crate::render::Mode;
 use crate::report::ErrorFormat;
 use crate::variables;
-use crate::words::parse_duration;
+use crate::words::{parse_duration, parse_rows};
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;

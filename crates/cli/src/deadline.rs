@@ -1,9 +1,11 @@
-//! `--timeout`: a limit of the time that a statement may take.
+//! `--timeout`: a limit of the time that a statement may take, or a command that runs some.
 //!
 //! Another thread raises the connection's flag at the end of that time, as Ctrl-C does. It raises it again
 //! and again, because a statement lowers it when it begins.
 
-use entasis::CancelFlag;
+use crate::session::{Fault, Session};
+use crate::words::duration;
+use entasis::{CancelFlag, Error, ErrorKind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -11,9 +13,32 @@ use std::time::Duration;
 /// Time between two attempts to cancel the statement.
 const AGAIN: Duration = Duration::from_millis(20);
 
+impl Session {
+    /// Calls `run`, and cancels it when it has taken longer than a statement may; the error says `what` it
+    /// is.
+    ///
+    /// # Errors
+    /// Those of `run`, and [`Fault::Timeout`].
+    pub fn limited<T>(
+        &mut self,
+        what: &str,
+        run: impl FnOnce(&mut Session) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let (limit, cancel) = (self.timeout, self.interrupts.cancel());
+        match within(limit, &cancel, || run(self)) {
+            (Err(fault), true) if fault.is_interruption() => {
+                let message = format!("{what} took longer than {}", duration(limit.unwrap_or_default()));
+                let error = Error::new(ErrorKind::Interrupted, message);
+                Err(Fault::Timeout(error.with_hint("--timeout sets how long a statement may take")))
+            }
+            (result, _) => result,
+        }
+    }
+}
+
 /// Calls `run`, and raises `cancel` when it has taken longer than `limit`. Returns its result, and whether
 /// that was done.
-pub fn within<T>(limit: Option<Duration>, cancel: &CancelFlag, run: impl FnOnce() -> T) -> (T, bool) {
+fn within<T>(limit: Option<Duration>, cancel: &CancelFlag, run: impl FnOnce() -> T) -> (T, bool) {
     let Some(limit) = limit else { return (run(), false) };
     let (running, end) = channel::<()>();
     thread::scope(|scope| {

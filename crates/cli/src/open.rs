@@ -25,12 +25,10 @@ impl Opener {
     /// # Errors
     /// Input, if one of them is not valid.
     pub fn config(&self) -> Result<Config> {
-        let mut config = Config {
-            when_idle: Some(entasis_allocator::give_back),
-            when_short: Some(entasis_allocator::give_back_now),
-            read_only: self.read_only,
-            ..Config::default()
-        };
+        let mut config = Config::new()
+            .with_read_only(self.read_only)
+            .with_when_idle(entasis_allocator::give_back)
+            .with_when_short(entasis_allocator::give_back_now);
         if let Some(threads) = &self.threads {
             config.set("threads", threads).map_err(|error| error.with_context("--threads"))?;
         }

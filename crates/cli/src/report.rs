@@ -11,7 +11,7 @@
 
 use crate::style::Style;
 use crate::words::{bytes, count, duration};
-use entasis::{Error, ErrorKind};
+use entasis::Error;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn seconds(time: Duration) -> Value {
 /// An error as the members of an object.
 fn error_object(error: &Error, origin: Origin<'_>) -> Vec<(&'static str, Value)> {
     let mut members = vec![
-        ("kind", kind(error.kind()).into()),
+        ("kind", error.kind().name().into()),
         ("message", error.message().into()),
         ("sqlstate", error.sqlstate().into()),
     ];
@@ -155,21 +155,6 @@ fn error_object(error: &Error, origin: Origin<'_>) -> Vec<(&'static str, Value)>
         None => members.push(("line", origin.line.into())),
     }
     members
-}
-
-/// The name of a kind for programs.
-fn kind(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Input => "input",
-        ErrorKind::NotSupported => "not_supported",
-        ErrorKind::Constraint => "constraint",
-        ErrorKind::Conflict => "conflict",
-        ErrorKind::Resource => "resource",
-        ErrorKind::Interrupted => "interrupted",
-        ErrorKind::Io => "io",
-        ErrorKind::Corruption => "corruption",
-        ErrorKind::Internal => "internal",
-    }
 }
 
 fn write_error(out: &mut dyn Write, style: Style, error: &Error, origin: Origin<'_>) -> io::Result<()> {

@@ -8,7 +8,6 @@
 //!
 //! What was written before an error stays written.
 
-use crate::deadline;
 use crate::interrupt;
 use crate::lex::begins_with;
 use crate::others;
@@ -242,21 +241,11 @@ impl Session {
         memory.restart_peak();
         let parameters = self.variables.of(self.connection(), sql)?;
         let keeps = self.is_interactive && self.out.is_standard();
-        let (limit, cancel) = (self.timeout, self.interrupts.cancel());
-        let (result, has_expired) = deadline::within(limit, &cancel, || {
-            let connection = self.connection().clone();
+        let (source, rows) = self.limited("the statement", |session| {
+            let connection = session.connection().clone();
             let open = || Source::open(&connection, sql, &parameters, keeps);
-            self.show(sql, look, start, open, false)
-        });
-        let (source, rows) = match result {
-            Err(fault) if has_expired && fault.is_interruption() => {
-                let limit = duration(limit.unwrap_or_default());
-                let error =
-                    Error::new(ErrorKind::Interrupted, format!("the statement took longer than {limit}"));
-                return Err(Fault::Timeout(error.with_hint("--timeout sets how long a statement may take")));
-            }
-            result => result?,
-        };
+            session.show(sql, look, start, open, false)
+        })?;
         let time = start.elapsed();
         let mut stderr = io::stderr().lock();
         // Then the time is in the line below the result.
@@ -377,18 +366,6 @@ impl Session {
         let origin = Origin { file: self.files.last().map(String::as_str), sql, line };
         self.reporter.error(&mut io::stderr().lock(), error, origin)?;
         Ok(Outcome::Failed(failure))
-    }
-}
-
-impl Fault {
-    /// Whether it is what a raised flag leads to.
-    fn is_interruption(&self) -> bool {
-        match self {
-            Fault::Error(error) => error.kind() == ErrorKind::Interrupted,
-            Fault::Output(error) => interrupt::is_cancelled(error),
-            Fault::Timeout(_) => true,
-            Fault::Open(_) => false,
-        }
     }
 }
 

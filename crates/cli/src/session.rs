@@ -2,7 +2,7 @@
 //! `-c`, `-f` and a script on standard input. Statements run in `run`, dot commands in
 //! `commands`.
 
-use crate::interrupt::{ENDED, Interrupts};
+use crate::interrupt::{ENDED, Interrupts, is_cancelled};
 use crate::open::Opener;
 use crate::output::Outlet;
 use crate::render::{Look, Mode};
@@ -10,7 +10,7 @@ use crate::report::{ErrorFormat, Origin, Reporter};
 use crate::script::{self, Piece};
 use crate::style::Style;
 use crate::variables::Variables;
-use entasis::{Connection, Error, Rows};
+use entasis::{Connection, Error, ErrorKind, Rows};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,6 +66,18 @@ pub enum Fault {
     Open(Error),
     /// The result could not be written.
     Output(io::Error),
+}
+
+impl Fault {
+    /// Whether it is what a raised flag leads to.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Fault::Error(error) => error.kind() == ErrorKind::Interrupted,
+            Fault::Output(error) => is_cancelled(error),
+            Fault::Timeout(_) => true,
+            Fault::Open(_) => false,
+        }
+    }
 }
 
 impl From<Error> for Fault {

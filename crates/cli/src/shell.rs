@@ -9,7 +9,7 @@ use crate::session::{Outcome, Session};
 use crate::style::Style;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
-use rustyline::{CompletionType, Config, Event, EventHandler, KeyCode, KeyEvent, Modifiers};
+use rustyline::{ColorMode, CompletionType, Config, Event, EventHandler, KeyCode, KeyEvent, Modifiers};
 use std::io;
 
 /// Reads statements from the terminal and runs them; first those of `init.sql`, if `no_init` is not set.
@@ -30,6 +30,8 @@ pub fn run(session: &mut Session, no_init: bool) -> io::Result<()> {
 
     let config = Config::builder()
         .completion_type(CompletionType::List)
+        // Without colours, the marks of later lines are shown by the highlighter, too.
+        .color_mode(ColorMode::Forced)
         .auto_add_history(false)
         .history_ignore_dups(true)
         .and_then(|builder| builder.max_history_size(10_000))

@@ -63,6 +63,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of rows, `all` of which is 0.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_rows(text: &str) -> Result<usize, String> {
+    match text {
+        "all" => Ok(0),
+        text => text.parse().map_err(|_| format!("takes a number of rows or all, not {text}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +97,11 @@ mod tests {
         for wrong in ["", "5", "0s", "s", "-1s", "1e3s", "1 fortnight", "99999999999999999999h"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rows_are_a_number_or_all() {
+        assert_eq!((parse_rows("7"), parse_rows("all")), (Ok(7), Ok(0)));
+        assert!(parse_rows("-1").is_err());
     }
 }

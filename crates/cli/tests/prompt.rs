@@ -226,6 +226,22 @@ fn the_init_file_runs_before_the_first_prompt() {
 }
 
 #[test]
+fn without_colours_later_lines_have_their_mark_too() {
+    let mut terminal = Terminal::open("plain", "", &[("NO_COLOR", "1")]);
+    terminal.wait_for("entasis> ");
+    terminal.enter("SELECT 6 * -- twelve");
+    terminal.wait_for("   ...> ");
+    terminal.enter("7 AS answer;");
+    terminal.wait_for("42 │");
+    let text = terminal.leave();
+    // A colour ends with m; other escapes move the cursor.
+    let is_colour = |escape: &str| {
+        escape.trim_start_matches(|c: char| c == '[' || c == ';' || c.is_ascii_digit()).starts_with('m')
+    };
+    assert!(!text.split('\x1b').skip(1).any(is_colour), "{text:?}");
+}
+
+#[test]
 fn a_dumb_terminal_gets_no_escapes() {
     let mut terminal = Terminal::open("dumb", "", &[("TERM", "dumb")]);
     terminal.wait_for("entasis> ");

@@ -467,6 +467,28 @@ fn programs_get_errors_and_statistics_as_json() {
 }
 
 #[test]
+fn limits_and_statistics_hold_for_commands_that_move_rows() {
+    let directory = std::env::temp_dir().join(format!("entasis-moved-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let database = directory.join("my.db").display().to_string();
+    let output = run(&[&database, "--stats", "-c", ".import flights.parquet flights"]);
+    let text = stderr(&output);
+    assert!(text.starts_with("Stats: 336776 rows · ") && text.lines().count() == 1, "{text}");
+    let output = run(&[&database, "--stats", "-c", "CREATE TABLE t AS SELECT 1 AS i;\n.dump t"]);
+    let text = stderr(&output).lines().last().unwrap();
+    assert!(text.starts_with("Stats: 1 row · ") && stdout(&output).contains("COMMIT;"), "{text}");
+    for (command, begins) in [(".import flights.parquet more", ".import"), (".dump", ".dump")] {
+        let output = run(&[&database, "--timeout", "1ms", "--stats", "-c", command]);
+        assert_eq!(output.status.code(), Some(4), "{command}: {}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains(&format!("{begins} took longer than 1")) && !text.contains("Stats"), "{text}");
+    }
+    let output = run(&[&database, "-c", ".tables"]);
+    assert_eq!(stdout(&output), "flights\nt\n");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn values_are_passed_beside_the_text() {
     let sql = "SELECT count(*) AS n FROM 'airlines.csv' WHERE carrier = $carrier OR length(name) > $long";
     let output = run(&["-m", "csv", "-v", "carrier=UA", "-v", "long=1000", "-c", sql]);

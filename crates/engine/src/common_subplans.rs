@@ -27,13 +27,13 @@ use crate::plan::tree::{each_expr, filter, substitute};
 use crate::plan::{Node, Plan};
 use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
 use crate::settings::Settings;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, lock};
 use entasis_vector::expr::Expr;
 use entasis_vector::{
     Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Schema, Selection, Value,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The plan as it is run: optimized, with what several of its parts need computed once.
 ///
@@ -132,7 +132,7 @@ impl Shared {
         if self.stage == Stage::Optimized {
             return Ok(self.plan.clone());
         }
-        let mut optimized = self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut optimized = lock(&self.optimized);
         if let Some(plan) = &*optimized {
             return Ok(plan.clone());
         }
@@ -159,7 +159,7 @@ impl Shared {
     }
 
     fn rows(&self, context: &QueryContext) -> Result<Arc<KeptRows>> {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = lock(&self.rows);
         if let Some(rows) = &*rows {
             return Ok(rows.clone());
         }
@@ -169,7 +169,7 @@ impl Shared {
         let types: Vec<DataType> = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect();
         let keeper = Keeper::new(&context, types);
         let profile = execute(&plan, &context, &keeper)?;
-        *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = Some(profile);
+        *lock(&self.profile) = Some(profile);
         Ok(rows.insert(Arc::new(keeper.into_rows())).clone())
     }
 }
@@ -216,7 +216,7 @@ impl Relation for Shared {
     }
 
     fn plan_text(&self, detailed: bool) -> Option<String> {
-        if let Some(profile) = &*self.profile.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some(profile) = &*lock(&self.profile)
             && profile.root.is_some()
         {
             return Some(if detailed { profile.to_string() } else { profile.table() });
@@ -225,14 +225,14 @@ impl Relation for Shared {
     }
 
     fn inputs(&self) -> Vec<Arc<dyn Relation>> {
-        let optimized = self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
+        let optimized = lock(&self.optimized);
         let mut all = Vec::new();
         add_scanned(&optimized.as_ref().unwrap_or(&self.plan).root, &mut all);
         all
     }
 
     fn forget(&self) {
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.rows) = None;
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {

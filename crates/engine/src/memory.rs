@@ -7,7 +7,7 @@
 //! was allocated before anybody could ask, inside of a kernel, is counted beyond the limit; its statement
 //! fails at the next check ([`Reservation::overdraw`]).
 
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
 use entasis_vector::{Error, Result};
 use std::cmp::Reverse;
 use std::sync::{Arc, Weak};
@@ -174,10 +174,6 @@ impl Drop for MemoryBudget {
             lock(&whole.holders).retain(|part| part.strong_count() > 0);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn megabytes(bytes: usize) -> String {

@@ -23,37 +23,24 @@
 //! Rounds look for interrupts, and all rows count as memory. Not done here: rows that do not fit into memory
 //! are not spilled.
 
+mod definition;
 mod dictionary;
 mod rounds;
 
+use self::definition::Definition;
 use self::rounds::Rounds;
 use crate::common_subplans::{PartWorker, add_scanned};
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
 use crate::plan::{Keeps, Plan};
 use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, lock};
 use crate::work_table::WorkTable;
-use entasis_vector::{Chunk, DataType, Result, Schema};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use entasis_vector::{Chunk, Result, Schema};
+use std::sync::{Arc, Mutex};
 
 /// How many times as many rows as the start has are expected.
 const GROWTH: u64 = 10;
-
-/// What a recursion computes.
-#[derive(Debug)]
-struct Definition {
-    start: Plan,
-    step: Plan,
-    work: Arc<WorkTable>,
-    keeps: Keeps,
-}
-
-impl Definition {
-    fn types(&self) -> Vec<DataType> {
-        self.work.schema().iter().map(|field| field.ty).collect()
-    }
-}
 
 /// The rows of a recursive common table expression as a relation.
 #[derive(Debug)]
@@ -110,10 +97,6 @@ impl Relation for Recursive {
             next: Arc::default(),
         }))
     }
-}
-
-fn lock(rounds: &Mutex<Rounds>) -> MutexGuard<'_, Rounds> {
-    rounds.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A scan of the rows of a recursion.

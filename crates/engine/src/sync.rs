@@ -14,3 +14,9 @@ pub(crate) const PARTITION_ROWS: u64 = 32 << 10;
 pub(crate) const MIN_PARTITION_SHIFT: u32 = 10;
 /// Rows that a part of a build side should have that is put in place.
 pub(crate) const PART_ROWS: usize = if cfg!(test) { 1 << 8 } else { 1 << 17 };
+
+/// Locks a mutex. A panic of a thread that held it has failed the statement already, so what it left is as
+/// good as anything.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -2,7 +2,7 @@
 
 use crate::context::QueryContext;
 use crate::relation::{Relation, ScanRequest, Source, Statistics};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, lock};
 use entasis_vector::{Error, Field, Result, Schema};
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl WorkTable {
 
     /// Gives it other rows, or takes them away.
     pub(crate) fn set(&self, rows: Option<WorkRows>) {
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+        *lock(&self.rows) = rows;
     }
 }
 
@@ -54,7 +54,7 @@ impl Relation for WorkTable {
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rows = lock(&self.rows).clone();
         let rows =
             rows.ok_or_else(|| Error::internal(format!("{} is read outside of its recursion", self.name)))?;
         Ok(rows(request, context))

@@ -29,7 +29,7 @@
 //!
 //! # Features
 //! `chrono`, `uuid`, `rust_decimal` and `json` (for `serde_json`) make the types of these crates parameters
-//! and results; `parquet`, a default, reads and writes Parquet files; `derive` is for `#[derive(FromRow)]`;
+//! and results; `serde` reads rows as types with `Deserialize`; `parquet`, a default, reads and writes Parquet files; `derive` is for `#[derive(FromRow)]`;
 //! `tpch` has the TPC-H generator.
 //!
 //! This crate connects the others: [`Connection`] passes text to the front end (`entasis-sql`), the bound
@@ -109,6 +109,6 @@ pub use values::row::{self, ColumnIndex, FromRow, Row, RowIter, Struct};
 pub use values::rows::{self, Rows};
 
 /// Runs the programs of the page as tests.
-#[cfg(all(doctest, feature = "chrono", feature = "derive"))]
+#[cfg(all(doctest, feature = "chrono", feature = "derive", feature = "serde"))]
 #[doc = include_str!("../../../docs/rust.md")]
 struct RustPage;

@@ -55,6 +55,7 @@ pub use copy::{FileSink, copy_to};
 pub use csv::CsvOptions;
 use csv::Rejects;
 pub use delimiter::Delimiter;
+pub use option_values::ParseType;
 pub use options::Options;
 pub use paths::FileOptions;
 
@@ -63,13 +64,10 @@ use entasis_engine::exec::CancelFlag;
 use entasis_engine::relation::Relation;
 use entasis_functions::Argument;
 use entasis_functions::TimeZone;
-use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Value};
+use entasis_vector::{Error, ErrorKind, Field, Result, Value};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-
-/// The type that a text names.
-pub type ParseType = fn(&str) -> Result<DataType>;
 
 /// An error if the file at a path must not be replaced by one that is written, such as a database.
 pub type MayReplace = fn(&Path) -> Result<()>;

@@ -5,9 +5,11 @@
 //! TO`).
 
 use super::delimiter::Delimiter;
-use crate::ParseType;
 use entasis_functions::Argument;
 use entasis_vector::{DataType, Error, Result, Value};
+
+/// The type that a text names.
+pub type ParseType = fn(&str) -> Result<DataType>;
 
 /// An option of `COPY` as an argument.
 pub(super) fn plain(value: &Value) -> Argument {

@@ -5,9 +5,8 @@
 
 use super::Format;
 use super::csv::CsvOptions;
-use super::option_values::{plain, text_option};
+use super::option_values::{ParseType, plain, text_option};
 use super::paths::FileOptions;
-use crate::ParseType;
 use entasis_functions::Argument;
 use entasis_vector::{Error, Result, Value};
 

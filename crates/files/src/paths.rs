@@ -6,8 +6,7 @@
 //! a column of the same name in the files.
 
 use super::columns::{Origin, place_of};
-use super::option_values::{flag_option, types_option};
-use crate::ParseType;
+use super::option_values::{ParseType, flag_option, types_option};
 use entasis_functions::Argument;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::vector::uuid_to_ordered;

@@ -7,11 +7,9 @@
 //! ```text
 //! outlook     what each kind of operation costs, for people who want to know
 //! standing    when to change to another layout, with a bound on regret
-//! robust      one partitioning for several workloads; its regret
 //! ghosts      allocation of ghost slots, alone and together with the boundaries
 //! solver      the best partitioning within limits
 //! cost        the cost of a workload, as terms by block: the paper's model, and our engine's
-//! workloads   the six workloads of the paper's evaluation
 //! frequency   the ten histograms
 //! partitioning, random
 //! ```
@@ -24,7 +22,5 @@ pub mod ghosts;
 pub mod outlook;
 pub mod partitioning;
 pub mod random;
-pub mod robust;
 pub mod solver;
 pub mod standing;
-pub mod workloads;

@@ -16,7 +16,7 @@ use crate::solver::{Limits, Prices, Unsolvable, solve};
 /// A kind of operation, as users know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are what they are called")]
-pub enum Deed {
+pub enum OperationKind {
     PointQuery,
     Range,
     Insert,
@@ -24,29 +24,35 @@ pub enum Deed {
     Update,
 }
 
-impl Deed {
+impl OperationKind {
     /// All of them.
-    pub const ALL: [Deed; 5] = [Deed::PointQuery, Deed::Range, Deed::Insert, Deed::Delete, Deed::Update];
+    pub const ALL: [OperationKind; 5] = [
+        OperationKind::PointQuery,
+        OperationKind::Range,
+        OperationKind::Insert,
+        OperationKind::Delete,
+        OperationKind::Update,
+    ];
 
     /// What users call it. An update is one of the layout key.
     pub fn name(self) -> &'static str {
         match self {
-            Deed::PointQuery => "point query",
-            Deed::Range => "range",
-            Deed::Insert => "insert",
-            Deed::Delete => "delete",
-            Deed::Update => "update of the key",
+            OperationKind::PointQuery => "point query",
+            OperationKind::Range => "range",
+            OperationKind::Insert => "insert",
+            OperationKind::Delete => "delete",
+            OperationKind::Update => "update of the key",
         }
     }
 
     /// The histograms that it fills.
     fn kinds(self) -> &'static [Kind] {
         match self {
-            Deed::PointQuery => &[Kind::PointQuery],
-            Deed::Range => &[Kind::RangeStart, Kind::Scan, Kind::RangeEnd],
-            Deed::Insert => &[Kind::Insert],
-            Deed::Delete => &[Kind::Delete],
-            Deed::Update => &[
+            OperationKind::PointQuery => &[Kind::PointQuery],
+            OperationKind::Range => &[Kind::RangeStart, Kind::Scan, Kind::RangeEnd],
+            OperationKind::Insert => &[Kind::Insert],
+            OperationKind::Delete => &[Kind::Delete],
+            OperationKind::Update => &[
                 Kind::UpdateFromForward,
                 Kind::UpdateToForward,
                 Kind::UpdateFromBackward,
@@ -58,8 +64,8 @@ impl Deed {
     /// The histograms in which each operation is counted once.
     fn once(self) -> &'static [Kind] {
         match self {
-            Deed::Range => &[Kind::RangeStart],
-            Deed::Update => &[Kind::UpdateFromForward, Kind::UpdateFromBackward],
+            OperationKind::Range => &[Kind::RangeStart],
+            OperationKind::Update => &[Kind::UpdateFromForward, Kind::UpdateFromBackward],
             other => other.kinds(),
         }
     }
@@ -95,7 +101,7 @@ pub struct Expected {
     pub each: f64,
 }
 
-/// The expected costs over a partitioning, in the order of [`Deed::ALL`].
+/// The expected costs over a partitioning, in the order of [`OperationKind::ALL`].
 ///
 /// # Panics
 /// If the partitioning has another number of blocks.
@@ -103,7 +109,7 @@ pub fn expected(
     engine: &Engine,
     frequency: &Frequency,
     partitioning: &Partitioning,
-) -> [Expected; Deed::ALL.len()] {
+) -> [Expected; OperationKind::ALL.len()] {
     let engine = Engine { byte: 0.0, ..*engine };
     by(|own| engine.terms(own), frequency, partitioning)
 }
@@ -116,9 +122,9 @@ pub fn by(
     terms: impl Fn(&Frequency) -> Terms,
     frequency: &Frequency,
     partitioning: &Partitioning,
-) -> [Expected; Deed::ALL.len()] {
-    Deed::ALL.map(|deed| {
-        let (own, count) = (deed.alone(frequency), deed.count(frequency));
+) -> [Expected; OperationKind::ALL.len()] {
+    OperationKind::ALL.map(|kind| {
+        let (own, count) = (kind.alone(frequency), kind.count(frequency));
         let times = if count > 0.0 { count } else { 1.0 };
         Expected { count, each: terms(&own).cost(partitioning) / times }
     })
@@ -179,14 +185,14 @@ mod tests {
         }
     }
 
-    fn operation(deed: Deed, blocks: usize, random: &mut Random) -> Operation<usize> {
+    fn operation(kind: OperationKind, blocks: usize, random: &mut Random) -> Operation<usize> {
         let (a, b) = (random.below(blocks), random.below(blocks));
-        match deed {
-            Deed::PointQuery => Operation::Point(a),
-            Deed::Range => Operation::Range(a.min(b), a.max(b)),
-            Deed::Insert => Operation::Insert(a),
-            Deed::Delete => Operation::Delete(a),
-            Deed::Update => Operation::Update { from: a, to: b },
+        match kind {
+            OperationKind::PointQuery => Operation::Point(a),
+            OperationKind::Range => Operation::Range(a.min(b), a.max(b)),
+            OperationKind::Insert => Operation::Insert(a),
+            OperationKind::Delete => Operation::Delete(a),
+            OperationKind::Update => Operation::Update { from: a, to: b },
         }
     }
 
@@ -198,10 +204,10 @@ mod tests {
             let bits: Vec<bool> = (0..blocks).map(|_| random.below(3) == 0).collect();
             let partitioning = Partitioning::of_bits(&bits).expect("blocks");
             let mut frequency = Frequency::new(blocks);
-            let mut sums = [(0.0, 0.0); Deed::ALL.len()];
+            let mut sums = [(0.0, 0.0); OperationKind::ALL.len()];
             for _ in 0..random.below(40) {
-                let number = random.below(Deed::ALL.len());
-                let operation = operation(Deed::ALL[number], blocks, &mut random);
+                let number = random.below(OperationKind::ALL.len());
+                let operation = operation(OperationKind::ALL[number], blocks, &mut random);
                 frequency.count(operation, 1.0);
                 sums[number].0 += 1.0;
                 sums[number].1 += cost_of(&engine, operation, &partitioning);
@@ -229,7 +235,7 @@ mod tests {
         for (width, partitions) in [(1, Partitioning::equal(6, 1)), (3, Partitioning::equal(6, 3))] {
             let found = expected(&engine, &Frequency::new(6), &partitions);
             assert!(found.iter().all(|own| own.count == 0.0));
-            assert!((found[Deed::Insert as usize].each - engine.insert(width)).abs() < 1e-9);
+            assert!((found[OperationKind::Insert as usize].each - engine.insert(width)).abs() < 1e-9);
         }
         assert_eq!(best(&engine, &Frequency::new(6), None).expect("a solution"), Partitioning::equal(6, 1));
     }

@@ -16,11 +16,9 @@ use std::sync::Arc;
 
 /// Opens a database, a file or in memory.
 fn open(py: Python<'_>, database: Option<PathBuf>, config: Option<&Bound<'_, PyDict>>) -> PyResult<Session> {
-    let mut options = Config {
-        when_idle: Some(entasis_allocator::give_back),
-        when_short: Some(entasis_allocator::give_back_now),
-        ..Config::default()
-    };
+    let mut options = Config::new()
+        .with_when_idle(entasis_allocator::give_back)
+        .with_when_short(entasis_allocator::give_back_now);
     for (name, value) in config.iter().flat_map(|config| config.iter()) {
         let text = match value.cast::<PyBool>() {
             Ok(flag) => flag.is_true().to_string(),

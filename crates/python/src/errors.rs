@@ -110,7 +110,7 @@ pub fn raised_by(error: &Failure, sql: &str) -> PyErr {
         ErrorKind::Conflict => ConflictError::new_err(text),
         ErrorKind::Resource | ErrorKind::Interrupted | ErrorKind::Io => OperationalError::new_err(text),
         ErrorKind::Corruption => DatabaseError::new_err(text),
-        ErrorKind::Internal => InternalError::new_err(text),
+        _ => InternalError::new_err(text),
     };
     let described = |py: Python<'_>| {
         let exception = raised.value(py);

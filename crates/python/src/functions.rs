@@ -360,7 +360,7 @@ pub fn table(name: &str, function: Py<PyAny>, failure: Failure) -> Function {
             let call = || {
                 let mut plain = Vec::new();
                 let named = PyDict::new(py);
-                for TableArgument { name, value, ty } in arguments {
+                for TableArgument { name, value, ty, .. } in arguments {
                     let value = to_python(py, value, *ty)?;
                     match name {
                         Some(name) => named.set_item(name, value)?,

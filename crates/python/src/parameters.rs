@@ -54,7 +54,7 @@ impl Given {
     pub fn run_whole<T>(&self, work: impl FnOnce(&[(Value, DataType)]) -> Result<T>) -> Result<T> {
         match self {
             Given::Values(Arguments::Values(values)) => work(values),
-            Given::Values(Arguments::Lists(_)) => Err(Error::internal("lists are kept as such")),
+            Given::Values(_) => Err(Error::internal("lists are kept as such")),
             Given::Lists(parameters) => work(&whole(parameters)?).map_err(of_two_kinds),
         }
     }

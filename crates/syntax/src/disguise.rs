@@ -10,6 +10,10 @@ pub const DESCRIBE: &str = "\u{1}describe";
 pub const NOTHING: &str = "\u{1}nothing";
 /// The column of an `INSERT` that stands for `BY NAME`.
 pub const BY_NAME: &str = "\u{1}by name";
+/// The last column of an `INSERT` that stands for `OVERRIDING SYSTEM VALUE`.
+pub const OVERRIDING_SYSTEM: &str = "\u{1}overriding system value";
+/// The last column of an `INSERT` that stands for `OVERRIDING USER VALUE`.
+pub const OVERRIDING_USER: &str = "\u{1}overriding user value";
 /// The type of a column that has none: those of `CREATE TABLE t (a, b) AS query`.
 pub const NO_TYPE: &str = "\u{1}no type";
 /// The function that represents `USING SAMPLE`.

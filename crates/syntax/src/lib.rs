@@ -9,7 +9,8 @@
 //! commands                                         statements about a whole database
 //! grammar  preparing                               one statement from its tokens
 //! words                                            tokens that the parser would misinterpret
-//! asof  using_key  sample  integers  placeholders  some of these, in modules of their own
+//! asof  using_key  sample  integers  placeholders  insert_words  fetch
+//!                                                  some of these, in modules of their own
 //! targets  sequence_call  types  depth  clauses    properties of a tree, or of its tokens; what is refused
 //! parsed  place  tokens  map_types  object_name  dialect  disguise  walk  keywords  complete
 //! ```
@@ -22,7 +23,9 @@ pub mod complete;
 mod depth;
 mod dialect;
 pub mod disguise;
+mod fetch;
 mod grammar;
+pub mod insert_words;
 mod integers;
 pub mod keyed;
 pub mod keywords;

@@ -33,6 +33,19 @@ pub(super) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
         .map(|length| open + length)
 }
 
+/// The index of the bracket that the one at `close` closes.
+pub(super) fn opening(tokens: &[TokenWithSpan], close: usize) -> Option<usize> {
+    let mut level = 0usize;
+    (0..=close).rev().find(|&at| {
+        match tokens[at].token {
+            Token::RParen => level += 1,
+            Token::LParen => level -= 1,
+            _ => {}
+        }
+        level == 0
+    })
+}
+
 /// The index of the bracket that opens the innermost pair around the token at `at`.
 pub(super) fn enclosing(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     let mut level = 0usize;

@@ -5,11 +5,12 @@
 //! where it expects a name. Words that it silently ignores are refused. Forms of whole statements are parsed
 //! by [`super::grammar`].
 
+use super::insert_words::is_inserted_into;
 use super::place::position;
-use super::tokens::{closing, enclosing, is_word, keyword};
+use super::tokens::{closing, enclosing, is_word, keyword, opening};
 use super::types::INSTEAD_OF_DIGITS;
-use super::{map_types, sample, using_key};
-use crate::disguise::{BY_NAME, DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
+use super::{fetch, insert_words, map_types, sample, using_key};
+use crate::disguise::{DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
 use entasis_vector::{Error, Result};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
@@ -24,7 +25,8 @@ pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     refuse_swallowed(tokens)?;
     other_words(tokens);
     singular_units(tokens);
-    insert_by_name(tokens);
+    insert_words::settle(tokens);
+    fetch::settle(tokens);
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
     typed_literals(tokens)?;
@@ -427,46 +429,6 @@ fn begins_a_query(tokens: &[TokenWithSpan], i: usize) -> bool {
         },
         _ => false,
     }
-}
-
-/// `INSERT INTO t BY NAME query`: the words become a column, of which there is no other.
-fn insert_by_name(tokens: &mut Vec<TokenWithSpan>) {
-    for i in (1..tokens.len().saturating_sub(1)).rev() {
-        let is_it = keyword(tokens.get(i)) == Keyword::BY && keyword(tokens.get(i + 1)) == Keyword::NAME;
-        if is_it && is_inserted_into(tokens, i) {
-            let span = tokens[i].span;
-            let column = [Token::LParen, Token::make_word(BY_NAME, Some('"')), Token::RParen];
-            tokens.splice(i..i + 2, column.map(|token| TokenWithSpan { token, span }));
-        }
-    }
-}
-
-/// True if `INSERT INTO name` is before `end`.
-fn is_inserted_into(tokens: &[TokenWithSpan], end: usize) -> bool {
-    let is_name = |token: &TokenWithSpan| match &token.token {
-        Token::Word(word) => {
-            word.quote_style.is_some() || !matches!(word.keyword, Keyword::INTO | Keyword::SELECT)
-        }
-        Token::Period => true,
-        _ => false,
-    };
-    let names = tokens[..end].iter().rev().take_while(|token| is_name(token)).count();
-    let Some(into) = (end - names).checked_sub(1).filter(|_| names > 0) else { return false };
-    keyword(tokens.get(into)) == Keyword::INTO
-        && tokens[..into].iter().rev().take(3).any(|token| keyword(Some(token)) == Keyword::INSERT)
-}
-
-/// The bracket that the one at `close` closes.
-fn opening(tokens: &[TokenWithSpan], close: usize) -> Option<usize> {
-    let mut level = 0usize;
-    (0..=close).rev().find(|&at| {
-        match tokens[at].token {
-            Token::RParen => level += 1,
-            Token::LParen => level -= 1,
-            _ => {}
-        }
-        level == 0
-    })
 }
 
 /// `FROM (DESCRIBE …)`: the parser allows only queries there, so the text becomes the argument of a function.

@@ -133,7 +133,7 @@ fn open(disk: &FaultyDisk) -> Result<Database> {
         0 => DataFile::create(file, DatabaseId(*b"a database of it"), SEGMENT_BYTES)?,
         _ => DataFile::open(file, Access::Write)?,
     };
-    Database::on(file, Arc::new(disk.file("my.db.wal")), Config { threads: 1, ..Config::default() })
+    Database::on(file, Arc::new(disk.file("my.db.wal")), Config::new().with_threads(1))
 }
 
 // ---- what is checked --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Who is at fault, and so what can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The statement or its data are wrong: unknown names, type errors, overflow, malformed files. Change the
     /// input.
@@ -45,6 +46,21 @@ impl ErrorKind {
             ErrorKind::Io => "I/O error",
             ErrorKind::Corruption => "Corruption",
             ErrorKind::Internal => "Internal error",
+        }
+    }
+
+    /// The name of this kind for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Input => "input",
+            ErrorKind::NotSupported => "not_supported",
+            ErrorKind::Constraint => "constraint",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::Resource => "resource",
+            ErrorKind::Interrupted => "interrupted",
+            ErrorKind::Io => "io",
+            ErrorKind::Corruption => "corruption",
+            ErrorKind::Internal => "internal",
         }
     }
 

@@ -9,19 +9,19 @@ use crate::operations::Step;
 use entasis_layout::cost::{Access, Ghosted, Model, Paper};
 use entasis_layout::frequency::Frequency;
 use entasis_layout::ghosts::budget;
-use entasis_layout::outlook::{Deed, by};
+use entasis_layout::outlook::{OperationKind, by};
 
 /// Mean nanoseconds by query, as in [`Step::QUERIES`]; `None` where the model does not say.
 pub type Forecast = [Option<f64>; Step::QUERIES.len()];
 
 /// The query of a kind of operation, if there is a forecast.
-pub fn query_of(deed: Deed) -> Option<usize> {
-    match deed {
-        Deed::PointQuery => Some(0),
-        Deed::Range => None,
-        Deed::Insert => Some(3),
-        Deed::Delete => Some(4),
-        Deed::Update => Some(5),
+pub fn query_of(operation: OperationKind) -> Option<usize> {
+    match operation {
+        OperationKind::PointQuery => Some(0),
+        OperationKind::Range => None,
+        OperationKind::Insert => Some(3),
+        OperationKind::Delete => Some(4),
+        OperationKind::Update => Some(5),
     }
 }
 
@@ -39,9 +39,10 @@ pub fn forecast(shape: &Shape, plans: &[Option<Plan>], frequency: &Frequency) ->
             Some(_) => by(|f| Ghosted { access: shape.access }.in_place(f), &own, &plan.partitioning),
             None => by(|f| Paper { access: shape.access }.terms(f), &own, &plan.partitioning),
         };
-        for (deed, expected) in Deed::ALL.into_iter().zip(each) {
-            let Some(query) = query_of(deed) else { continue };
-            let room = if matches!(deed, Deed::Insert | Deed::Update) { room } else { 0.0 };
+        for (operation, expected) in OperationKind::ALL.into_iter().zip(each) {
+            let Some(query) = query_of(operation) else { continue };
+            let room =
+                if matches!(operation, OperationKind::Insert | OperationKind::Update) { room } else { 0.0 };
             sums[query].0 += expected.count * (expected.each + room);
             sums[query].1 += expected.count;
         }

@@ -271,7 +271,7 @@ impl Store for Chunked {
 mod tests {
     use super::*;
     use crate::store::twin::compare;
-    use entasis_layout::workloads::Workload;
+    use crate::workloads::Workload;
 
     const PAYLOADS: usize = 16;
 

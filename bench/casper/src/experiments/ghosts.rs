@@ -7,7 +7,7 @@ use crate::column::Mode;
 use crate::engine::options;
 use crate::operations::steps_of;
 use crate::report::{Json, figure};
-use entasis_layout::workloads::Workload;
+use crate::workloads::Workload;
 use entasis_storage::{Layout, TableOptions};
 
 const SHARES: [f64; 4] = [0.0001, 0.001, 0.01, 0.1];

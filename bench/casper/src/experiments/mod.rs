@@ -27,9 +27,9 @@ pub mod trade;
 pub mod width;
 
 use crate::column::Shape;
+use crate::workloads::Workload;
 use entasis_layout::cost::Access;
 use entasis_layout::solver::Limits;
-use entasis_layout::workloads::Workload;
 use std::time::Duration;
 
 /// Rows of a column chunk at most.

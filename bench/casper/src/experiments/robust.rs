@@ -9,10 +9,10 @@ use crate::column::{loaded, planned};
 use crate::measure::run;
 use crate::operations::{drawn, steps};
 use crate::report::{Json, map};
+use crate::scenarios::{Scenarios, shifted};
 use entasis_layout::cost::{Model, Paper};
 use entasis_layout::frequency::{Frequency, Kind};
 use entasis_layout::partitioning::Partitioning;
-use entasis_layout::robust::{Scenarios, shifted};
 use entasis_layout::solver::Limits;
 
 const MASS: [f64; 4] = [0.0, 0.15, 0.25, 0.5];

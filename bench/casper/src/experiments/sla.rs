@@ -10,7 +10,7 @@ use crate::column::{Mode, partitions_of};
 use crate::engine::options;
 use crate::operations::steps_of;
 use crate::report::{Json, figure};
-use entasis_layout::workloads::Workload;
+use crate::workloads::Workload;
 use entasis_storage::Layout;
 
 /// Microseconds of an insert.

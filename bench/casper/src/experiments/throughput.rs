@@ -14,11 +14,11 @@ use crate::column::forecast::{Forecast, forecast, query_of};
 use crate::column::{Mode, Shape, partitions_of};
 use crate::operations::{Step, steps_of};
 use crate::report::{Json, figure};
+use crate::workloads::Workload;
 use entasis_layout::cost::Engine;
 use entasis_layout::frequency::Frequency;
-use entasis_layout::outlook::{Deed, expected};
+use entasis_layout::outlook::{OperationKind, expected};
 use entasis_layout::partitioning::Partitioning;
-use entasis_layout::workloads::Workload;
 use entasis_storage::{BLOCK_ROWS, Layout};
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ pub fn throughput(settings: &Settings) -> Json {
     let shape = settings.shape(model::fitted(settings));
     for workload in settings.workloads() {
         let frequency = workload.frequency(shape.blocks(), settings.operations as f64);
-        let grows = Deed::Insert.count(&frequency) > Deed::Delete.count(&frequency);
+        let grows = OperationKind::Insert.count(&frequency) > OperationKind::Delete.count(&frequency);
         let most = if grows { (settings.growth * settings.rows as f64) as usize } else { usize::MAX };
         let count = settings.operations.min(most);
         let steps = steps_of(workload, settings.rows as u64, count, settings.seed);
@@ -124,8 +124,10 @@ fn engine_forecast(settings: &Settings, workload: Workload, entrant: &Entrant) -
     }
     let frequency = workload.frequency(settings.rows.div_ceil(BLOCK_ROWS), 1e6);
     let finest = Partitioning::equal(frequency.blocks(), 1);
-    for (deed, expected) in Deed::ALL.into_iter().zip(expected(&Engine::default(), &frequency, &finest)) {
-        if let Some(query) = query_of(deed).filter(|_| expected.count > 0.0) {
+    for (operation, expected) in
+        OperationKind::ALL.into_iter().zip(expected(&Engine::default(), &frequency, &finest))
+    {
+        if let Some(query) = query_of(operation).filter(|_| expected.count > 0.0) {
             all[query] = Some(expected.each);
         }
     }

@@ -8,8 +8,8 @@ use crate::column::Mode;
 use crate::engine::options;
 use crate::operations::steps_of;
 use crate::report::{Json, figure};
+use crate::workloads::Workload;
 use entasis_layout::cost::Access;
-use entasis_layout::workloads::Workload;
 use entasis_storage::{Layout, TableOptions};
 
 /// The workloads in which reads and writes meet, and the one with reads in partitions only.

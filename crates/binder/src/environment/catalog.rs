@@ -115,7 +115,7 @@ pub trait Catalog: Sync {
 
     /// True if that is the database on which the statement works, whose objects have no database in their
     /// names.
-    fn is_home(&self, name: &str) -> bool {
+    fn is_target_database(&self, name: &str) -> bool {
         let _ = name;
         false
     }

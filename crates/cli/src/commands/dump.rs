@@ -6,11 +6,11 @@
 //! 3. What is only possible afterwards: foreign keys in a circle, sequences that are at their end.
 //!
 //! All of it is one transaction, and what it says is as of one moment. Temporary tables are not part of it.
-//! A column that is GENERATED ALWAYS takes no values, so the script declares it BY DEFAULT, and says so.
+//! Where a column is GENERATED ALWAYS, the rows are inserted with OVERRIDING SYSTEM VALUE.
 
-use super::Ran;
 use super::arguments::Call;
 use super::look::{declarations, statements};
+use super::{Ran, measured};
 use crate::lex::{Kind, Token, begins_with, tokens};
 use crate::literal::{literal, quoted_name};
 use crate::session::{Fault, Outcome, Session};
@@ -28,7 +28,7 @@ pub(super) fn dump(session: &mut Session, call: Call<'_>) -> Ran {
     if is_own {
         connection.execute("BEGIN")?;
     }
-    let written = write_script(session, object.as_deref());
+    let written = measured(session, call, |session| write_script(session, object.as_deref()));
     if is_own {
         connection.execute("ROLLBACK")?;
     }
@@ -36,35 +36,29 @@ pub(super) fn dump(session: &mut Session, call: Call<'_>) -> Ran {
     Ok(Outcome::Done)
 }
 
-/// Writes the script, until Ctrl-C.
-fn write_script(session: &mut Session, object: Option<&str>) -> Result<(), Fault> {
+/// Writes the script, until Ctrl-C. Returns the number of rows in it.
+fn write_script(session: &mut Session, object: Option<&str>) -> Result<u64, Fault> {
     let text = declarations(session, object)?;
     let connection = session.connection().clone();
     let Session { interrupts, out, .. } = session;
     interrupts.guard(|| write(&connection, &text, &mut interrupts.output(out)))
 }
 
-fn write(connection: &Connection, declarations: &str, out: &mut dyn Write) -> Result<(), Fault> {
+fn write(connection: &Connection, declarations: &str, out: &mut dyn Write) -> Result<u64, Fault> {
     writeln!(out, "BEGIN;")?;
     let is_later = |sql: &&str| !begins_with(sql, &["create"]);
     for sql in statements(declarations).filter(|sql| !is_later(sql)) {
-        let (sql, was_always) = by_default(sql);
-        if was_always {
-            writeln!(
-                out,
-                "-- GENERATED ALWAYS would refuse the rows that follow; EXPORT DATABASE keeps it."
-            )?;
-        }
         writeln!(out, "{sql};")?;
     }
+    let mut rows = 0;
     for table in statements(declarations).filter_map(Declared::of) {
-        write_rows(connection, &table, out)?;
+        rows += write_rows(connection, &table, out)?;
     }
     for sql in statements(declarations).filter(is_later) {
         writeln!(out, "{sql};")?;
     }
     writeln!(out, "COMMIT;")?;
-    Ok(())
+    Ok(rows)
 }
 
 /// A table that a statement declares.
@@ -74,6 +68,8 @@ struct Declared<'a> {
     name: &'a str,
     /// Whether a foreign key refers to the table itself.
     refers_to_itself: bool,
+    /// Whether a column takes no values unless `OVERRIDING` says so.
+    is_generated: bool,
 }
 
 impl Declared<'_> {
@@ -95,39 +91,27 @@ impl Declared<'_> {
         let name = name_from(2)?;
         let refers =
             |(at, token): (usize, &Token)| is(token, "references") && name_from(at + 1) == Some(name);
-        Some(Declared { name, refers_to_itself: tokens.iter().enumerate().any(refers) })
+        let always = |two: &[Token]| is(&two[0], "generated") && is(&two[1], "always");
+        Some(Declared {
+            name,
+            refers_to_itself: tokens.iter().enumerate().any(refers),
+            is_generated: tokens.windows(2).any(always),
+        })
     }
 }
 
-/// A declaration that takes values for all columns, and whether it did not before.
-fn by_default(sql: &str) -> (String, bool) {
-    let all = tokens(sql);
-    let words: Vec<&Token> = all.iter().filter(|token| !token.is_blank()).collect();
-    let is = |token: &Token, word: &str| token.kind == Kind::Word && token.text(sql) == word;
-    let always = words
-        .windows(3)
-        .find(|three| is(three[0], "GENERATED") && is(three[1], "ALWAYS") && is(three[2], "AS"));
-    match always {
-        None => (sql.to_owned(), false),
-        Some(three) => {
-            let range = &three[1].range;
-            let (before, after) = (&sql[..range.start], &sql[range.end..]);
-            (format!("{before}BY DEFAULT{}", by_default(after).0), true)
-        }
-    }
-}
-
-/// `INSERT` for the rows of a table.
-fn write_rows(connection: &Connection, table: &Declared<'_>, out: &mut dyn Write) -> Result<(), Fault> {
+/// `INSERT` for the rows of a table, of which it returns the number.
+fn write_rows(connection: &Connection, table: &Declared<'_>, out: &mut dyn Write) -> Result<u64, Fault> {
     // A temporary table may have the name, too.
     let qualified =
         if has_schema(table.name) { table.name.to_owned() } else { format!("main.{}", table.name) };
     let mut rows = connection.stream(&format!("SELECT * FROM {qualified}"), &[])?;
     let schema = rows.schema().clone();
     let names: Vec<String> = schema.iter().map(|field| quoted_name(&field.name)).collect();
-    let begin = format!("INSERT INTO {} ({}) VALUES", table.name, names.join(", "));
+    let overriding = if table.is_generated { " OVERRIDING SYSTEM VALUE" } else { "" };
+    let begin = format!("INSERT INTO {} ({}){overriding} VALUES", table.name, names.join(", "));
     let most = if table.refers_to_itself { usize::MAX } else { ROWS };
-    let mut written = 0;
+    let (mut written, mut all) = (0, 0);
     while let Some(chunk) = rows.next_chunk()? {
         for row in 0..chunk.len() {
             let values: Vec<String> = schema
@@ -140,7 +124,7 @@ fn write_rows(connection: &Connection, table: &Declared<'_>, out: &mut dyn Write
                 _ => write!(out, ",\n  ")?,
             }
             write!(out, "({})", values.join(", "))?;
-            written += 1;
+            (written, all) = (written + 1, all + 1);
             if written == most {
                 writeln!(out, ";")?;
                 written = 0;
@@ -150,7 +134,7 @@ fn write_rows(connection: &Connection, table: &Declared<'_>, out: &mut dyn Write
     if written > 0 {
         writeln!(out, ";")?;
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Whether a name as it is written has more than one part.
@@ -175,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn values_are_taken_for_all_columns() {
-        let sql = "CREATE TABLE t (a BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1), b VARCHAR DEFAULT 'GENERATED ALWAYS AS')";
-        let (changed, was_always) = by_default(sql);
-        assert_eq!(changed, sql.replacen("ALWAYS", "BY DEFAULT", 1));
-        assert!(was_always && !by_default(&changed).1);
+    fn columns_that_take_no_values_are_found() {
+        let is_generated = |sql| Declared::of(sql).unwrap().is_generated;
+        assert!(is_generated("CREATE TABLE t (a BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1))"));
+        assert!(!is_generated("CREATE TABLE t (a BIGINT GENERATED BY DEFAULT AS IDENTITY)"));
+        assert!(!is_generated("CREATE TABLE t (a VARCHAR DEFAULT 'GENERATED ALWAYS AS')"));
     }
 }

@@ -12,7 +12,7 @@
 
 use super::arguments::Call;
 use super::results::unescaped;
-use super::{Ran, say};
+use super::{Ran, measured, say};
 use crate::literal::{quoted_path, text_literal};
 use crate::session::{Outcome, Session};
 use crate::words::count;
@@ -84,14 +84,17 @@ pub(super) fn import(session: &mut Session, call: Call<'_>) -> Ran {
         true => format!("INSERT INTO {table} SELECT * FROM {source}"),
         false => format!("CREATE TABLE {table} AS SELECT * FROM {source}"),
     };
-    let rows = session.interrupts.guard(|| connection.execute(&sql));
-    // Positions are those in a statement that the user has not written.
-    let rows = rows.map_err(|error| match error.hint() {
-        Some(hint) => Error::new(error.kind(), error.message()).with_hint(hint),
-        None => Error::new(error.kind(), error.message()),
+    let rows = measured(session, call, |session| {
+        let rows = session.interrupts.guard(|| connection.execute(&sql));
+        // Positions are those in a statement that the user has not written.
+        let rows = rows.map_err(|error| match error.hint() {
+            Some(hint) => Error::new(error.kind(), error.message()).with_hint(hint),
+            None => Error::new(error.kind(), error.message()),
+        })?;
+        Ok(rows.changed().unwrap_or(0))
     })?;
     if session.is_interactive {
-        let what = count(rows.changed().unwrap_or(0), "row", "rows");
+        let what = count(rows, "row", "rows");
         let made = if exists { "added to" } else { "in the new table" };
         return say(session, format!("{what} {made} {}\n", import.table));
     }

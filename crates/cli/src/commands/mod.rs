@@ -22,12 +22,13 @@ mod results;
 mod run;
 
 use self::arguments::Call;
-pub use self::results::parse_rows;
 use crate::others;
+use crate::report::Figures;
 use crate::session::{Fault, Outcome, Session};
 use crate::spelling::meant;
 use entasis::Error;
 use std::io::{self, Write};
+use std::time::Instant;
 
 /// A dot command.
 pub struct DotCommand {
@@ -276,6 +277,25 @@ impl Session {
             failed => Ok(failed),
         }
     }
+}
+
+/// Runs a command as a statement is run: for as long as `--timeout` says, and with what `--stats` says.
+/// `run` returns a number of rows.
+fn measured(
+    session: &mut Session,
+    call: Call<'_>,
+    run: impl FnOnce(&mut Session) -> Result<u64, Fault>,
+) -> Result<u64, Fault> {
+    let start = Instant::now();
+    let memory = session.connection().context().memory;
+    memory.restart_peak();
+    let rows = session.limited(&format!(".{}", call.name), run)?;
+    if session.switches.stats {
+        session.out.flush()?;
+        let figures = Figures { rows, time: start.elapsed(), memory: memory.peak() };
+        session.reporter.figures(&mut io::stderr().lock(), figures)?;
+    }
+    Ok(rows)
 }
 
 /// Writes a text as a result.

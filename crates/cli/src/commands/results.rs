@@ -6,6 +6,7 @@ use super::{Ran, say};
 use crate::output::Destination;
 use crate::render::{Look, Mode};
 use crate::session::{Outcome, Session};
+use crate::words::parse_rows;
 use clap::ValueEnum;
 use entasis::{Error, Result};
 
@@ -131,17 +132,6 @@ pub(super) fn max_rows(session: &mut Session, call: Call<'_>) -> Ran {
     }
 }
 
-/// A number of rows, `all` of which is 0.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn parse_rows(text: &str) -> std::result::Result<usize, String> {
-    match text {
-        "all" => Ok(0),
-        text => text.parse().map_err(|_| format!("takes a number of rows or all, not {text}")),
-    }
-}
-
 fn rows(look: &Look) -> String {
     match look.max_rows {
         None => "40 on a terminal, all elsewhere".to_owned(),
@@ -218,11 +208,5 @@ mod tests {
     fn separators_are_written_with_escapes() {
         assert_eq!(unescaped("\\t"), "\t");
         assert_eq!(unescaped("a\\\\t\\n\\x\\"), "a\\t\n\\x\\");
-    }
-
-    #[test]
-    fn rows_are_a_number_or_all() {
-        assert_eq!((parse_rows("7"), parse_rows("all")), (Ok(7), Ok(0)));
-        assert!(parse_rows("-1").is_err());
     }
 }

@@ -13,7 +13,10 @@
 
 mod files;
 mod keywords;
+mod names;
 mod statement;
+
+pub use self::names::Names;
 
 use self::files::{Within, files};
 use self::statement::{Typed, is_before_tables};
@@ -31,26 +34,6 @@ const BEFORE_SETTINGS: [(&str, &[&str]); 4] = [
     ("SHOW", &["all", "databases", "tables", "views"]),
     ("PRAGMA", &["integrity_check"]),
 ];
-
-/// The source of names.
-pub trait Names {
-    /// Keywords, in upper case.
-    fn keywords(&self) -> Vec<String>;
-    /// Functions.
-    fn functions(&self) -> Vec<String>;
-    /// Settings.
-    fn settings(&self) -> Vec<String>;
-    /// Tables and views.
-    fn tables(&self) -> Vec<String>;
-    /// Tables and views of a schema or a database, written as in SQL.
-    fn tables_of(&self, space: &str) -> Vec<String>;
-    /// Schemas and databases.
-    fn spaces(&self) -> Vec<String>;
-    /// Columns of a query; empty if it is wrong.
-    fn columns(&self, query: &str) -> Vec<String>;
-    /// Columns of all tables and views.
-    fn all_columns(&self) -> Vec<String>;
-}
 
 /// The byte at which the word under the cursor starts, and the candidates that can replace it, best first.
 pub fn complete(text: &str, cursor: usize, names: &dyn Names) -> (usize, Vec<String>) {

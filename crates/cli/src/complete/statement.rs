@@ -1,7 +1,7 @@
 //! What a statement that is being typed says so far: which relations it names, by which aliases, and what its
 //! `WITH` defines.
 
-use super::Names;
+use super::names::Names;
 use crate::lex::{Kind, Token, tokens};
 
 /// Words that are followed by a table.

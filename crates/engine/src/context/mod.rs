@@ -10,7 +10,7 @@ pub use workers::WorkerPool;
 use crate::learned::Learned;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::Settings;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use entasis_vector::statement::{Charge, Statement};
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
@@ -51,13 +51,13 @@ impl Overdrawn {
 
     #[cold]
     fn raise(&self) -> Result<()> {
-        let mut error = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut error = lock(&self.0.1);
         self.0.0.store(false, Ordering::Relaxed);
         error.take().map_or(Ok(()), Err)
     }
 
     fn note(&self, error: Error) {
-        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        lock(&self.0.1).get_or_insert(error);
         self.0.0.store(true, Ordering::Relaxed);
     }
 }

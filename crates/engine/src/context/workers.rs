@@ -14,7 +14,7 @@
 //! same work by `std::thread::scope`.
 #![allow(unsafe_code)]
 
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError, thread};
+use crate::sync::{AtomicBool, Condvar, Mutex, Ordering, PoisonError, lock, thread};
 use entasis_vector::{Error, Result};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,10 +61,6 @@ struct Batch {
 unsafe impl Send for Batch {}
 // SAFETY: as above.
 unsafe impl Sync for Batch {}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl WorkerPool {
     /// Runs `work` on the calling thread and on up to `workers - 1` helpers; returns when all have left it.

@@ -10,6 +10,7 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 
 /// Reorders and converts columns.
+#[derive(Debug)]
 pub(crate) struct Align {
     /// For each output column, its position in the input, and the type that it is converted to, if any.
     columns: Vec<(usize, Option<PhysicalType>)>,

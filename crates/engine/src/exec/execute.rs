@@ -1,8 +1,10 @@
-//! Runs a plan: it is cut into pipelines, which the workers of the statement run in order.
+//! Runs a plan: it is cut into pipelines, which are planned as data, made, and run in order by the workers of
+//! the statement.
 
 use crate::context::QueryContext;
-use crate::exec::physical::Builder;
-use crate::exec::pipeline;
+use crate::exec::operator::Sink;
+use crate::exec::physical::{self, Planner};
+use crate::exec::pipeline::{self, Pipeline};
 use crate::exec::profile::{Profile, Recorder};
 use crate::exec::result::{Collector, Output};
 use crate::exec::sink::ResultSink;
@@ -20,13 +22,22 @@ use std::time::Instant;
 pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Result<Profile> {
     let start = Instant::now();
     context.progress.set(0.0);
-    let (pipelines, root) = Builder::build(plan, context, Arc::new(Output(sink)))?;
+    let (pipelines, root) = pipelines(plan, context, Arc::new(Output(sink)))?;
     pipeline::run_all(pipelines, context)?;
     context.progress.set(1.0);
     Ok(Profile {
         root: context.settings.profile.then(|| root.report()),
         nanoseconds: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
     })
+}
+
+/// The pipelines of an optimized plan, the last of which end in `sink`, and the recorder of its root.
+fn pipelines<'s>(
+    plan: &Plan,
+    context: &QueryContext,
+    sink: Arc<dyn Sink + 's>,
+) -> Result<(Vec<Pipeline<'s>>, Arc<Recorder>)> {
+    physical::instantiate(Planner::plan(plan, context)?, context, sink)
 }
 
 /// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run,
@@ -39,7 +50,7 @@ pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
     // Recorders have the names of their operators.
     Arc::make_mut(&mut context.settings).profile = true;
     let sink = Collector::new(&context, Vec::new());
-    let (pipelines, _) = Builder::build(plan, &context, Arc::new(Output(&sink)))?;
+    let (pipelines, _) = pipelines(plan, &context, Arc::new(Output(&sink)))?;
     let mut text = String::new();
     let mut write = |recorder: &Recorder, conditions: Vec<String>, programs: Vec<&Program>| {
         let parts: Vec<String> =

@@ -6,6 +6,7 @@ use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
 /// Keeps the rows for which all predicates are true.
+#[derive(Debug)]
 pub(crate) struct Filter(Arc<Program>);
 
 impl Filter {

@@ -11,8 +11,8 @@
 
 use crate::context::QueryContext;
 use crate::relation::Source;
-use crate::sync::{Mutex, PoisonError};
-use entasis_vector::expr::{ColumnMeta, Program};
+use crate::sync::{Mutex, lock};
+use entasis_vector::expr::Program;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
@@ -56,12 +56,6 @@ pub trait OperatorFactory: Send + Sync {
     /// Called when all workers of a pipeline with this operator have ended, to note for `EXPLAIN ANALYZE`
     /// what became of their rows. Not called if a worker has failed, or if the pipeline is skipped.
     fn end(&self) {}
-
-    /// True if it only brings rows into another order, so that it can be left out if the order of the source
-    /// is wanted.
-    fn is_for_order(&self) -> bool {
-        false
-    }
 }
 
 /// A streaming operator in one worker's pipeline.
@@ -93,11 +87,6 @@ pub trait Sink: Send + Sync {
     /// The compiled expressions that each worker runs, for `EXPLAIN (VERBOSE)`.
     fn programs(&self) -> Vec<&Program> {
         Vec::new()
-    }
-
-    /// True if it takes chunks whose rows are still stored ([`Chunk::stored`]).
-    fn takes_stored(&self) -> bool {
-        false
     }
 
     /// Completes the shared part, when all workers of all pipelines that end here have finished. `tasks` runs
@@ -170,7 +159,7 @@ pub fn in_parallel<T: Send>(
 ) -> Result<()> {
     // Each lock is taken once, so there is no contention.
     let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
-    tasks.run(parts.len(), &|i| work(i, &mut parts[i].lock().unwrap_or_else(PoisonError::into_inner)))
+    tasks.run(parts.len(), &|i| work(i, &mut lock(&parts[i])))
 }
 
 /// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of
@@ -180,6 +169,4 @@ pub struct Blocking {
     pub sink: Arc<dyn Sink>,
     /// Where rows come out, once the sink has finished.
     pub source: Arc<dyn Source>,
-    /// The columns that come out.
-    pub output: Vec<ColumnMeta>,
 }

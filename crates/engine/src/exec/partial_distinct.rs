@@ -37,17 +37,20 @@ pub(crate) struct DropRepeats {
 }
 
 impl DropRepeats {
-    /// Compares rows of `input` in `columns`, with tables from `memory`; `None` if that is not possible.
+    /// True if rows of `input` can be compared in `columns`.
+    pub(crate) fn is_possible(columns: &[usize], input: &[ColumnMeta]) -> bool {
+        (1..=Distinct::MOST_PARTIAL).contains(&columns.len())
+            && columns.iter().all(|&column| Distinct::may_be_partial(input[column].physical))
+    }
+
+    /// Compares rows in `columns`, with tables from `memory`.
     pub(crate) fn new(
         columns: Vec<usize>,
-        input: &[ColumnMeta],
         may_rest: bool,
         rate: Arc<PassRate>,
         memory: &Arc<MemoryBudget>,
-    ) -> Option<DropRepeats> {
-        let fits = (1..=Distinct::MOST_PARTIAL).contains(&columns.len())
-            && columns.iter().all(|&column| Distinct::may_be_partial(input[column].physical));
-        fits.then(|| DropRepeats { columns, may_rest, rate, memory: memory.clone() })
+    ) -> DropRepeats {
+        DropRepeats { columns, may_rest, rate, memory: memory.clone() }
     }
 }
 
@@ -245,9 +248,10 @@ mod tests {
                 };
                 let recorder = Recorder::new(String::new());
                 let rate = recorder.pass_rate("repeats", "a");
-                let columns = (0..types.len()).collect();
+                let columns: Vec<usize> = (0..types.len()).collect();
                 let memory = Arc::new(MemoryBudget::default());
-                let operator = DropRepeats::new(columns, &metas, false, rate, &memory).unwrap();
+                assert!(DropRepeats::is_possible(&columns, &metas));
+                let operator = DropRepeats::new(columns, false, rate, &memory);
                 let mut worker = operator.worker().unwrap();
                 assert!(memory.used() > BYTES / 2);
                 let mut passed = Passed(Vec::new(), types.clone());
@@ -267,9 +271,9 @@ mod tests {
         let texts = [column_of(DataType::Varchar)];
         let rate = Recorder::new(String::new()).pass_rate("repeats", "a");
         let nothing = Arc::new(MemoryBudget::new(0));
-        assert!(DropRepeats::new(vec![0], &texts, true, rate.clone(), &nothing).is_none());
+        assert!(!DropRepeats::is_possible(&[0], &texts));
         let numbers = [column_of(DataType::Int64)];
-        let operator = DropRepeats::new(vec![0], &numbers, true, rate, &nothing).unwrap();
+        let operator = DropRepeats::new(vec![0], true, rate, &nothing);
         let mut worker = operator.worker().unwrap();
         let mut passed = Passed(Vec::new(), vec![DataType::Int64]);
         let rows = vec![vec![Value::Integer(7)]; 50];

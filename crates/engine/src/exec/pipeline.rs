@@ -26,7 +26,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// A pipeline without its sink: a source and operators.
-#[derive(Clone)]
 pub(crate) struct Part {
     /// Where chunks are pulled from.
     pub source: Arc<dyn Source>,
@@ -38,8 +37,6 @@ pub(crate) struct Part {
     pub rows: f64,
     /// The order of rows matters: one worker only, unless the source has no order.
     pub ordered: bool,
-    /// Chunks may have few rows.
-    pub sparse: bool,
     /// The part only runs if each of these switches is turned, or is not turned, when it would start.
     pub only_if: Vec<(Arc<Switch>, bool)>,
 }
@@ -60,12 +57,6 @@ impl Switch {
 }
 
 impl Part {
-    /// A source of about `rows` rows, without operators so far; `recorder` is its plan node.
-    pub(crate) fn new(source: Arc<dyn Source>, recorder: &Arc<Recorder>, rows: f64) -> Part {
-        let (recorder, operators, only_if) = (recorder.clone(), Vec::new(), Vec::new());
-        Part { source, recorder, operators, rows, ordered: false, sparse: false, only_if }
-    }
-
     /// True if it belongs to a way that is not taken at present.
     pub(crate) fn is_left_out(&self) -> bool {
         self.only_if.iter().any(|(switch, turned)| switch.is_turned() != *turned)

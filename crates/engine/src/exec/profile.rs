@@ -10,7 +10,7 @@
 
 use crate::context::QueryContext;
 use crate::memory::MemoryBudget;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;
 use std::sync::Arc;
 
@@ -237,10 +237,6 @@ impl fmt::Display for PassRate {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Recorder {
     /// A recorder of a node that `EXPLAIN` shows as `title`.
     pub(crate) fn new(title: String) -> Arc<Recorder> {
@@ -272,10 +268,6 @@ impl Recorder {
     /// Adds the recorder of an input.
     pub(crate) fn add_child(&self, child: &Arc<Recorder>) {
         lock(&self.children).push(child.clone());
-    }
-    /// True once an input is known.
-    pub(crate) fn has_children(&self) -> bool {
-        !lock(&self.children).is_empty()
     }
     /// Adds rows and chunks to the output.
     pub(crate) fn add_output(&self, rows: u64, chunks: u64) {

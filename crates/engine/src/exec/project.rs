@@ -6,6 +6,7 @@ use entasis_vector::{Chunk, ColumnId, Result};
 use std::sync::Arc;
 
 /// Computes expressions.
+#[derive(Debug)]
 pub(crate) struct Project {
     program: Arc<Program>,
     output: Vec<ColumnMeta>,

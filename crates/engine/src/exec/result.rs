@@ -5,7 +5,7 @@ use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::row_copier::RowCopier;
 use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::memory::{MemoryBudget, Reservation};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, lock};
 use entasis_vector::{Chunk, DataType, PhysicalType, Result};
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Collector {
 
     /// The rows, once the execution has returned.
     pub fn into_chunks(self) -> ResultSet {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared);
         let Collected { mut runs, memory } = std::mem::take(&mut *shared);
         runs.sort_by_key(|run| run.morsel);
         let chunks: Vec<Chunk> = runs.into_iter().flat_map(|run| run.chunks).collect();
@@ -144,7 +144,7 @@ impl ResultWorker for CollectorWorker {
 
     fn finish(&mut self) -> Result<()> {
         self.flush()?;
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared);
         shared.runs.append(&mut self.runs);
         shared.memory.push(std::mem::take(&mut self.memory));
         Ok(())

@@ -21,9 +21,8 @@
 //! `UNION` is not here: it is several pipelines into one sink, and a `DISTINCT`.
 
 use crate::context::QueryContext;
-use crate::exec::aggregate::aggregate;
-use crate::exec::operator::{Blocking, Flow, Operator, OperatorFactory, Push};
-use crate::exec::profile::Recorder;
+use crate::exec::aggregate::layout::AggregateLayout;
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::project::Project;
 use crate::plan::{AggregateCall, AggregateFunction, SetKind, SetOperation};
 use entasis_vector::expr::{ColumnMeta, Expr};
@@ -48,17 +47,12 @@ pub(crate) fn of_side(columns: &[ColumnMeta], is_left: bool) -> Result<Project> 
     Project::new(&exprs, columns, &|_| false)
 }
 
-/// Counts equal rows of both inputs, each with the column of [`of_side`]; about `expected` of them are
-/// distinct. The output has `columns`, then the counts that [`Copies`] reads.
+/// What counts equal rows of both inputs, each with the column of [`of_side`]. The output has `columns`, then
+/// the counts that [`Copies`] reads.
 ///
 /// # Errors
 /// Internal.
-pub(crate) fn count_sides(
-    columns: &[ColumnMeta],
-    expected: f64,
-    context: &QueryContext,
-    recorder: &Arc<Recorder>,
-) -> Result<Blocking> {
+pub(crate) fn count_sides(columns: &[ColumnMeta]) -> Result<AggregateLayout> {
     let mut input = columns.to_vec();
     input.push(ColumnMeta { nullable: false, ..ColumnMeta::new(IS_LEFT, DataType::Boolean) });
     let count = |filter| AggregateCall {
@@ -70,7 +64,7 @@ pub(crate) fn count_sides(
         ty: DataType::Int64,
     };
     let counts = [(ALL, count(None)), (LEFT, count(Some(Expr::column(IS_LEFT, DataType::Boolean))))];
-    aggregate(&input, &all_of(columns), &counts, expected, context, recorder)
+    AggregateLayout::new(&input, &all_of(columns), &counts)
 }
 
 fn all_of(columns: &[ColumnMeta]) -> Vec<(ColumnId, Expr)> {

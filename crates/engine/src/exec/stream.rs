@@ -25,7 +25,7 @@ use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::exec::spill::file::{Extent, TempFile};
 use crate::exec::spill::rows::{Blocks, RowFormat};
 use crate::memory::{MemoryBudget, Reservation};
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Error, PhysicalType, Result};
 use std::collections::{BTreeMap, VecDeque};
@@ -157,7 +157,7 @@ impl ResultSink for StreamSink {
 
 impl Channel {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn may_spill(&self) -> bool {

@@ -297,8 +297,18 @@ impl crate::relation::Relation for Stored {
 
 /// A table of these rows and a scan of all its columns.
 pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) -> (Node, Vec<ColumnId>) {
+    stored_as("t", columns, types, rows)
+}
+
+/// The same, with a name for the table that columns share.
+pub(super) fn stored_as(
+    name: &str,
+    columns: &mut Columns,
+    types: &[DataType],
+    rows: &[Row],
+) -> (Node, Vec<ColumnId>) {
     let field = |(i, &ty)| entasis_vector::Field::new(format!("c{i}"), ty);
-    let table = entasis_storage::Table::new("t", types.iter().enumerate().map(field).collect());
+    let table = entasis_storage::Table::new(name, types.iter().enumerate().map(field).collect());
     let mut appender = table.appender();
     for rows in rows.chunks(entasis_vector::CHUNK_ROWS) {
         let mut chunk = Chunk::new();
@@ -312,7 +322,7 @@ pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) ->
     }
     table.commit(vec![appender.finish()]).unwrap();
     let ids: Vec<ColumnId> =
-        types.iter().enumerate().map(|(i, &ty)| columns.add(format!("t{i}"), ty, true)).collect();
+        types.iter().enumerate().map(|(i, &ty)| columns.add(format!("{name}{i}"), ty, true)).collect();
     let scan = Scan {
         relation: Arc::new(Stored(table.snapshot())),
         columns: ids.iter().copied().zip(0..).collect(),

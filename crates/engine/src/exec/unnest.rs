@@ -12,6 +12,7 @@ use entasis_vector::{
 use std::sync::Arc;
 
 /// Takes lists apart.
+#[derive(Debug)]
 pub(crate) struct Unnest {
     program: Arc<Program>,
     /// The types of the elements.

@@ -7,7 +7,7 @@
 
 mod learner;
 
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, lock};
 pub(crate) use learner::{ARMS, Learner, Selected};
 use std::collections::VecDeque;
 
@@ -21,14 +21,14 @@ pub struct Learned(Mutex<VecDeque<(u64, Learner)>>);
 impl Learned {
     /// The model of the plan with this hash, or one that knows nothing.
     pub(crate) fn of(&self, plan: u64) -> Learner {
-        let models = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let models = lock(&self.0);
         let known = models.iter().find(|(own, _)| *own == plan);
         known.map(|(_, learner)| learner.for_another_execution()).unwrap_or_default()
     }
 
     /// Keeps the model of the plan with this hash.
     pub(crate) fn keep(&self, plan: u64, learner: Learner) {
-        let mut models = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models = lock(&self.0);
         models.retain(|(own, _)| *own != plan);
         if models.len() == MODELS {
             models.pop_front();

@@ -78,7 +78,8 @@ impl<'a> Names<'a> {
         items.iter().map(f).collect::<Vec<_>>().join(", ")
     }
 
-    fn conjunction(&self, predicates: &[Expr]) -> String {
+    /// Conditions that must all be true.
+    pub(crate) fn conjunction(&self, predicates: &[Expr]) -> String {
         predicates.iter().map(|predicate| self.expr(predicate)).collect::<Vec<_>>().join(" AND ")
     }
 

@@ -7,7 +7,7 @@
 //!
 //! The rows of a recursion with a key are known only when it has ended.
 
-use super::Definition;
+use super::definition::Definition;
 use super::dictionary::Dictionary;
 use crate::common_subplans::{add_scanned, optimize_part, scan_rows};
 use crate::context::QueryContext;

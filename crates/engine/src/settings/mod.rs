@@ -279,6 +279,11 @@ impl Compaction {
         matches!(self, Compaction::Auto | Compaction::Logical | Compaction::Smart)
     }
 
+    /// True if small chunks are copied together.
+    pub fn copies(self) -> bool {
+        !matches!(self, Compaction::None | Compaction::Logical)
+    }
+
     /// True if thresholds are learnt.
     pub fn learns(self) -> bool {
         matches!(self, Compaction::Auto | Compaction::Learning | Compaction::Smart)

@@ -13,6 +13,11 @@ pub(crate) const PARTITION_ROWS: u64 = 4;
 pub(crate) const MIN_PARTITION_SHIFT: u32 = 5;
 pub(crate) const PART_ROWS: usize = 4;
 
+/// Locks a mutex.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A cell that is written once. The scheduler has none of its own, and nobody may wait in one that it does
 /// not know.
 #[derive(Debug)]

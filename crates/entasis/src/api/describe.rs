@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 /// What a statement takes and returns.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Description {
     /// The types of its parameters, in order.
     pub parameters: Vec<DataType>,

@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::session::sequence_numbers::Numbers;
 use crate::state::{Shared, User};
 use crate::transaction::TransactionContext;
-use crate::transaction::target_database::{self as home, Home};
+use crate::transaction::target_database::{self, TargetDatabase};
 use crate::values::rows::Rows;
 use arrow_array::RecordBatch;
 use entasis_engine::common_subplans;
@@ -111,7 +111,7 @@ impl Connection {
                 }
                 None => {
                     self.session.refresh()?;
-                    let Home { session, .. } = home::of(&self.session, parsed, None)?;
+                    let TargetDatabase { session, .. } = target_database::of(&self.session, parsed, None)?;
                     let transaction = &mut TransactionContext::of_reading(&session);
                     let statement = bound_within(&session, transaction, prepared, parameters)?;
                     (session, statement)

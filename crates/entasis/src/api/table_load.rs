@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A load in progress. Dropped without a commit, it leaves nothing behind.
 pub struct TableLoad<'a> {
     connection: PhantomData<&'a Connection>,
-    /// The session, whose home is the current database at the time the load began.
+    /// The session, whose target database is the current database at the time the load began.
     session: Session,
     table: Arc<Table>,
     /// True if this load creates the table, which is not in the catalog yet.

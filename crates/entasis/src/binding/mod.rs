@@ -5,8 +5,8 @@
 //! these for a relation that the host program registered; nothing else means one. A name that is a path is a
 //! file.
 //!
-//! An object of another database than the statement's home is called `database.schema.object` here. It can
-//! only be read: it cannot be redefined.
+//! An object of another database than the statement's target database is called `database.schema.object`
+//! here. It can only be read: it cannot be redefined.
 
 pub(crate) mod template;
 
@@ -33,13 +33,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The names that a statement sees: those of its transaction, and those of its connection.
 pub(crate) struct Names<'a> {
-    /// The session, with its home.
+    /// The session, with its target database.
     session: &'a Session,
-    /// Objects of the home by their names.
+    /// Objects of the target database by their names.
     names: CatalogVersion,
     /// The schemas of the current database in which names without a schema are looked up.
     path: SearchPath,
-    /// True if the home is the current database.
+    /// True if the target database is the current database.
     is_here: bool,
     /// The current time and the time zone.
     clocks: entasis_functions::Session,
@@ -186,7 +186,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `entasis_tables`: those of the home, in the order of their names.
+    /// `entasis_tables`: those of the target database, in the order of their names.
     fn all_tables(&self) -> Arc<dyn Relation> {
         let entries: Vec<Arc<TableEntry>> = self.names.tables().cloned().collect();
         let mut transaction = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
@@ -405,7 +405,7 @@ impl entasis_sql::Catalog for Names<'_> {
         self.session.database_called(name).is_some()
     }
 
-    fn is_home(&self, name: &str) -> bool {
+    fn is_target_database(&self, name: &str) -> bool {
         *self.session.database == *name
     }
 
@@ -438,22 +438,22 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn place(&self, parts: &[String], declared: bool) -> Option<Vec<String>> {
         let places = self.places(declared);
-        let home = &self.session.database;
-        let is_here = places.current().name == *home;
+        let target = &self.session.database;
+        let is_here = places.current().name == *target;
         let found = places.find(parts, &mut |database| self.names_of(database));
         let place = match (found, parts) {
             (Some(place), _) => place,
             // It may be the name of a file, or of a variable.
             (None, [name]) if name.contains(['/', '*', '.']) => return None,
-            // An unknown name must not be found in the home if that is not the database in which it was
-            // looked up.
+            // An unknown name must not be found in the target database if that is not the database in which
+            // it was looked up.
             (None, [name]) if !is_here => self.missing(&places, MAIN, name),
             (None, [schema, name]) if !is_here && schema != INFORMATION_SCHEMA => {
                 self.missing(&places, schema, name)
             }
             (None, _) => return None,
         };
-        if place.database != *home || place.schema == INFORMATION_SCHEMA {
+        if place.database != *target || place.schema == INFORMATION_SCHEMA {
             return Some(vec![place.database.to_string(), place.schema, place.name]);
         }
         let is_bare = parts.len() == 1 && place.schema == MAIN;

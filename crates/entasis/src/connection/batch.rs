@@ -11,7 +11,7 @@ use crate::prepared::{self, Prepared};
 use crate::session::Session;
 use crate::transaction::TransactionContext;
 use crate::transaction::target_database;
-use crate::transaction::target_database::Home;
+use crate::transaction::target_database::TargetDatabase;
 use crate::values::arguments::{self, Arguments};
 use entasis_vector::{Error, ErrorKind, Result};
 
@@ -59,7 +59,7 @@ impl Connection {
 
     /// Runs a batch as a transaction of its own, again if it conflicts with another one.
     fn batch_by_itself(&self, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
-        let Home { session, .. } = target_database::of(&self.session, &prepared.parsed, None)?;
+        let TargetDatabase { session, .. } = target_database::of(&self.session, &prepared.parsed, None)?;
         let mut tries = 0..TRIES;
         guarded(|| self.session.refresh())?;
         loop {
@@ -75,7 +75,8 @@ impl Connection {
         }
     }
 
-    /// Runs the statement for all sets of arguments in the transaction, whose home is the session's.
+    /// Runs the statement for all sets of arguments in the transaction, whose target database is the
+    /// session's.
     fn batch(
         &self,
         session: &Session,

@@ -54,8 +54,8 @@ impl Connection {
         transaction.commit(waiter)
     }
 
-    /// Begins a transaction, ends one of few changes, if it need not wait for its turns, or does what is said
-    /// of a savepoint, if little has changed since. Otherwise does nothing and returns `None`.
+    /// Begins a transaction, ends one of few changes, if it need not wait for its write locks, or does what
+    /// is said of a savepoint, if little has changed since. Otherwise does nothing and returns `None`.
     pub(super) fn control_at_once(&self, control: &Statement, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
         self.session.cancel.clear();
         guarded(|| {
@@ -68,7 +68,7 @@ impl Connection {
                 (Statement::Rollback, Some(transaction)) if transaction.is_small() => *open = None,
                 (Statement::Commit, Some(transaction)) if transaction.is_small() => {
                     // First, because a commit that fails cannot be tried again.
-                    if !transaction.takes_turns(waiter) {
+                    if !transaction.takes_write_locks(waiter) {
                         return Ok(None);
                     }
                     let transaction = open.take().expect("it is open");

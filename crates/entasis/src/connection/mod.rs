@@ -49,14 +49,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a statement that cannot be interrupted may wait for its turn.
+/// How long a statement that cannot be interrupted may wait for its write lock.
 const AT_ONCE: Duration = Duration::from_millis(2);
 /// Statements of up to this many bytes are parsed in negligible time.
 const AT_ONCE_BYTES: usize = 16 << 10;
 
 /// A session on a database, in which one statement runs at a time.
 pub struct Connection {
-    /// The session. Its home is the database for which the connection was made.
+    /// The session. Its target is the database for which the connection was made.
     pub(crate) session: Session,
     /// The open transaction, if there is one.
     pub(crate) transaction: Mutex<Option<TransactionContext>>,

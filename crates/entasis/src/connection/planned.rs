@@ -15,7 +15,7 @@ use crate::prepared::Prepared;
 use crate::query::explain::{self, ExplainOptions};
 use crate::session::Session;
 use crate::transaction::TransactionContext;
-use crate::transaction::target_database::{self, Home};
+use crate::transaction::target_database::{self, TargetDatabase};
 use crate::values::rows::Rows;
 use crate::{query, statements};
 use entasis_sql::{Parsed, Statement};
@@ -106,10 +106,10 @@ impl Connection {
     /// Runs a statement outside a transaction as one of its own, again if it conflicts with another.
     fn run_by_itself(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
         let parsed = &prepared.parsed;
-        let Home { session, targets } = target_database::of(&self.session, parsed, None)?;
+        let TargetDatabase { session, targets } = target_database::of(&self.session, parsed, None)?;
         session.waiting(Some(parsed.sql()), |waiter| {
-            // The tables on which it had conflicts. The next try waits for the turns of these too, so that
-            // conflicts do not repeat for ever.
+            // The tables on which it had conflicts. The next try waits for the write locks of these too, so
+            // that conflicts do not repeat for ever.
             let mut others: Vec<Arc<TableEntry>> = Vec::new();
             let mut tries = 0..TRIES;
             loop {
@@ -128,21 +128,21 @@ impl Connection {
         })
     }
 
-    /// Makes the home of a transaction's next statement the home of the transaction. Returns the session with
-    /// that home.
+    /// Makes the target database of a transaction's next statement the target database of the transaction.
+    /// Returns the session with that target database.
     ///
     /// # Errors
     /// Input, if the transaction writes to another database.
     pub(crate) fn enter(&self, transaction: &mut TransactionContext, parsed: &Parsed) -> Result<Session> {
-        let Home { session, .. } = target_database::of(&self.session, parsed, Some(transaction))?;
+        let TargetDatabase { session, .. } = target_database::of(&self.session, parsed, Some(transaction))?;
         transaction.move_to(&session)?;
         Ok(session)
     }
 
-    /// The session whose home is that of `transaction`.
+    /// The session whose target database is that of `transaction`.
     pub(super) fn session_of(&self, transaction: &TransactionContext) -> Session {
-        let home = self.session.database_called(transaction.database());
-        home.map_or_else(|| self.session.clone(), |home| self.session.at(&home))
+        let target = self.session.database_called(transaction.database());
+        target.map_or_else(|| self.session.clone(), |target| self.session.at(&target))
     }
 
     /// What a statement would do if it ran now.
@@ -161,14 +161,14 @@ impl Connection {
             }
             None => {
                 self.session.refresh()?;
-                let Home { session, .. } = target_database::of(&self.session, parsed, None)?;
+                let TargetDatabase { session, .. } = target_database::of(&self.session, parsed, None)?;
                 at_one_moment(&session, &mut TransactionContext::of_reading(&session), parsed, bind)
             }
         }
     }
 
-    /// Binds a statement and runs it on `transaction`, whose home is the session's. Interrupts and the memory
-    /// of everything that this thread does for it are the statement's.
+    /// Binds a statement and runs it on `transaction`, whose target database is the session's. Interrupts and
+    /// the memory of everything that this thread does for it are the statement's.
     pub(super) fn step(
         &self,
         session: &Session,

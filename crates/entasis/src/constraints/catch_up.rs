@@ -5,7 +5,7 @@
 //! 2. When the statement or its transaction commits, the table has newer versions. Two versions differ in a
 //!    few slices ([`TableSnapshot::difference`]); the index catches up by the rows of these, then by those
 //!    that changed meanwhile, and so on.
-//! 3. The last catch-up is done while holding the writers' turn; then index and names are published.
+//! 3. The last catch-up is done while holding the write lock; then index and names are published.
 //!
 //! So writers wait only for a moment, and not for the build. A transaction that has written to the table
 //! itself cannot catch up, because its own rows are in no version that others share: it conflicts with any

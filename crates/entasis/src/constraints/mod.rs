@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! catch_up                 indexes that are built while others write
-//! keys  claims  row        unique keys; foreign keys; NOT NULL and CHECK
+//! keys  validation  row    unique keys; foreign keys; NOT NULL and CHECK
 //! indexed_rows             the rows of an index that are to be removed
 //! values                   values of rows, and how errors show them
 //! ```
 
 pub(crate) mod catch_up;
-pub(crate) mod claims;
 mod indexed_rows;
 pub(crate) mod keys;
 pub(crate) mod row;
+pub(crate) mod validation;
 pub(crate) mod values;

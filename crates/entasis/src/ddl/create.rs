@@ -3,7 +3,7 @@
 use super::entry::refuse_taken_indexes;
 use super::views::Views;
 use super::{references, remove};
-use crate::layouts::promise_note;
+use crate::layouts::sla_note;
 use crate::session::Session;
 use crate::transaction::TransactionContext;
 use entasis_engine::relation::{ColumnDefault, Definition, LayoutChoice, LayoutName};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A note about what the table's layout does not do as requested.
 pub(super) fn layout_note(layout: &LayoutChoice) -> Option<String> {
     let is_casper = layout.layout == Some(LayoutName::Casper);
-    promise_note(layout).or_else(|| {
+    sla_note(layout).or_else(|| {
         is_casper.then(|| {
             "layout 'casper': ghosts go where rows are inserted; its partitions are all of one size, as no \
              operation pays for their number (EXPLAIN LAYOUT shows what they cost)"

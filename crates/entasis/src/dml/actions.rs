@@ -9,8 +9,8 @@
 //!    table. Keys that are gone afterwards are noted as in step 1, so that actions cascade through other
 //!    tables, and the same one, until none is left.
 //! 3. Then foreign keys are checked: each new reference has its row, and no row refers to a key that is gone
-//!    and has not come back (`NO ACTION`). The result is claimed for the commit
-//!    ([`crate::constraints::claims`]): a concurrent transaction that adds rows that refer to such keys
+//!    and has not come back (`NO ACTION`). The result is validated again by the commit
+//!    ([`crate::constraints::validation`]): a concurrent transaction that adds rows that refer to such keys
 //!    conflicts with this one.
 //!
 //! Any failure undoes the whole statement.
@@ -25,8 +25,8 @@
 
 use super::foreign;
 use crate::binding::Names;
-use crate::constraints::claims::{Claim, Side, order, without_nulls};
 use crate::constraints::keys::KeyChange;
+use crate::constraints::validation::{Predicate, Side, order, without_nulls};
 use crate::constraints::values::{Values, shown};
 use crate::session::Session;
 use crate::transaction::TransactionContext;
@@ -44,10 +44,10 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Actions {
     due: VecDeque<Due>,
-    /// Claims to check when no action is due any more.
-    open: Vec<Claim>,
-    /// Claims that were checked, or that actions made true.
-    settled: Vec<Claim>,
+    /// Predicates to validate when no action is due any more.
+    open: Vec<Predicate>,
+    /// Predicates that were validated, or that actions made true.
+    settled: Vec<Predicate>,
 }
 
 /// A due action.
@@ -132,30 +132,30 @@ impl Actions {
         }
         let Due { parent, child, key, went, .. } = &due;
         let (parent, child, key, keys) = (parent.clone(), child.clone(), key.clone(), went.clone());
-        let claim = Claim::Held { parent, child, key, keys, side: Side::Went };
+        let predicate = Predicate::Held { parent, child, key, keys, side: Side::Went };
         match due.action() {
-            ReferentialAction::NoAction => self.open.push(claim),
+            ReferentialAction::NoAction => self.open.push(predicate),
             ReferentialAction::Restrict => {
                 // The whole table is pinned as of one moment, as it may be written to later.
                 transaction.pin(&due.child);
                 foreign::restrict(transaction, &due.parent, &due.child, &due.key, &due.went)?;
-                self.settled.push(claim);
+                self.settled.push(predicate);
             }
             // The default may be just the key that was removed: then the rows are as before, and refer to it
             // still, as under NO ACTION.
             ReferentialAction::SetDefault => {
-                self.open.push(claim);
+                self.open.push(predicate);
                 self.due.push_back(due);
             }
             ReferentialAction::Cascade | ReferentialAction::SetNull => {
-                self.settled.push(claim);
+                self.settled.push(predicate);
                 self.due.push_back(due);
             }
         }
         Ok(())
     }
 
-    /// Runs the due actions, and those that become due by them; then checks the open claims.
+    /// Runs the due actions, and those that become due by them; then validates the open predicates.
     ///
     /// # Errors
     /// Constraint, if one is violated; those of the actions; interrupted.
@@ -163,8 +163,8 @@ impl Actions {
         while let Some(due) = self.due.pop_front() {
             self.follow(session, transaction, &due).map_err(|error| error.with_context(due.name()))?;
         }
-        self.open.into_iter().try_for_each(|claim| foreign::claim(transaction, claim))?;
-        self.settled.into_iter().for_each(|claim| foreign::rely(transaction, claim));
+        self.open.into_iter().try_for_each(|predicate| foreign::validate(transaction, predicate))?;
+        self.settled.into_iter().for_each(|predicate| foreign::rely(transaction, predicate));
         Ok(())
     }
 
@@ -203,8 +203,8 @@ impl Actions {
     /// rows it changed is not known.
     fn refuse_again(&self, due: &Due) -> Result<()> {
         let Event::Updated(_) = due.event else { return Ok(()) };
-        for claim in &self.open {
-            let Claim::Held { child, key, keys, side: Side::Came, .. } = claim else { continue };
+        for predicate in &self.open {
+            let Predicate::Held { child, key, keys, side: Side::Came, .. } = predicate else { continue };
             if !Arc::ptr_eq(child, &due.child) || key.name != due.key.name {
                 continue;
             }

@@ -1,9 +1,9 @@
 //! Foreign keys of a changed table, and those that refer to it.
 //!
 //! New references and removed keys are checked at the end of the statement, after the actions of foreign keys
-//! ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
+//! ([`super::actions`]), and validated again by the commit ([`Predicates`](crate::constraints::validation)).
 
-use crate::constraints::claims::{Claim, Side, judge_unreferred, without_nulls};
+use crate::constraints::validation::{Predicate, Side, validate_unreferred, without_nulls};
 use crate::constraints::values::{Values, about};
 use crate::transaction::TransactionContext;
 use entasis_storage::definition::ForeignKey;
@@ -42,17 +42,17 @@ pub(crate) fn is_referred_to(transaction: &TransactionContext, entry: &TableEntr
     !referring(transaction, entry).is_empty()
 }
 
-/// Checks a claim now, and again when the transaction commits if the other table has changed by then.
-pub(crate) fn claim(transaction: &mut TransactionContext, claim: Claim) -> Result<()> {
-    claim.judge(&mut |table| transaction.snapshot(table))?;
-    rely(transaction, claim);
+/// Validates a predicate now, and again when the transaction commits if the other table has changed by then.
+pub(crate) fn validate(transaction: &mut TransactionContext, predicate: Predicate) -> Result<()> {
+    predicate.validate(&mut |table| transaction.snapshot(table))?;
+    rely(transaction, predicate);
     Ok(())
 }
 
-/// Has a claim that is known to hold now checked when the transaction commits, if the other table has changed
-/// by then.
-pub(crate) fn rely(transaction: &mut TransactionContext, claim: Claim) {
-    transaction.claim(&claim.other().clone(), |claims| claims.push(claim));
+/// Has a predicate that is known to hold now validated when the transaction commits, if the other table has
+/// changed by then.
+pub(crate) fn rely(transaction: &mut TransactionContext, predicate: Predicate) {
+    transaction.rely_on(&predicate.other().clone(), |predicates| predicates.push(predicate));
 }
 
 /// Checks that no row refers to removed keys, even if new rows have these keys again.
@@ -66,7 +66,7 @@ pub(crate) fn restrict(
     key: &ForeignKey,
     keys: &[Values],
 ) -> Result<()> {
-    judge_unreferred(&mut |table| transaction.snapshot(table), parent, child, key, keys)
+    validate_unreferred(&mut |table| transaction.snapshot(table), parent, child, key, keys)
 }
 
 /// Checks rows that were added in bulk.
@@ -85,26 +85,27 @@ pub(crate) fn judge_added(
             });
         }
         if let Some(came) = came_to_refer(transaction, entry, key, came)? {
-            claim(transaction, came)?;
+            validate(transaction, came)?;
         }
     }
     Ok(())
 }
 
-/// The claim that new references of rows of `child` find their rows; `None` if there are no new references.
+/// The predicate that new references of rows of `child` find their rows; `None` if there are no new
+/// references.
 pub(crate) fn came_to_refer(
     transaction: &TransactionContext,
     child: &Arc<TableEntry>,
     key: &ForeignKey,
     came: Vec<Values>,
-) -> Result<Option<Claim>> {
+) -> Result<Option<Predicate>> {
     let keys = without_nulls(came);
     if keys.is_empty() {
         return Ok(None);
     }
     let parent = transaction.names.table(&key.table).cloned();
     let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
-    Ok(Some(Claim::Held { parent, child: child.clone(), key: key.clone(), keys, side: Side::Came }))
+    Ok(Some(Predicate::Held { parent, child: child.clone(), key: key.clone(), keys, side: Side::Came }))
 }
 
 /// Adds the tables that refer to the given ones, transitively.
@@ -143,10 +144,13 @@ pub(crate) fn refuse_truncate(
     Ok(())
 }
 
-/// Claims that no row refers to a table whose rows were all removed.
-pub(crate) fn claim_truncated(transaction: &mut TransactionContext, entry: &Arc<TableEntry>) -> Result<()> {
+/// Validates that no row refers to a table whose rows were all removed.
+pub(crate) fn validate_truncated(
+    transaction: &mut TransactionContext,
+    entry: &Arc<TableEntry>,
+) -> Result<()> {
     for (child, key) in referring(transaction, entry) {
-        claim(transaction, Claim::Whole { parent: entry.clone(), child, key })?;
+        validate(transaction, Predicate::Whole { parent: entry.clone(), child, key })?;
     }
     Ok(())
 }

@@ -90,6 +90,6 @@ pub(crate) fn truncate(
         foreign::refuse_truncate(transaction, entry, &entries)?;
         changed += transaction.clear(entry);
     }
-    entries.iter().try_for_each(|entry| foreign::claim_truncated(transaction, entry))?;
+    entries.iter().try_for_each(|entry| foreign::validate_truncated(transaction, entry))?;
     Ok(Rows::changed_rows(changed))
 }

@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
         let entry = &program.entry;
         let indexes = program.indexed.iter().filter_map(|key| entry.indexes[key.number].as_ref());
         let mut heads = HeadWriters::of_tables(std::iter::once(&entry.table).chain(indexes), waiter)?;
-        // A change of a table's definition needs the turns to write, which are held now.
+        // A change of a table's definition needs the write lock, which is held now.
         if shared.catalog.changes() != changes {
             return Ok(None);
         }

@@ -10,7 +10,7 @@
 //!    that, if no more is changed ([`entasis_storage::SingleRows`]).
 //! 3. If a changed row is in indexes of the table, these are written together with the table ([`indexed`]).
 //!
-//! The table must be in the current database, which is the session's home.
+//! The table must be in the current database, which is the session's target database.
 //!
 //! Checks, foreign keys and more than [`MOST`] rows are not supported. In these cases, and for some errors,
 //! the answer is `None`, nothing has been changed, and the statement runs with a plan.
@@ -31,7 +31,7 @@ use crate::prepared::{Prepared, State};
 use crate::session::Session;
 use crate::transaction::TransactionContext;
 use crate::values::rows::Rows;
-use entasis_layout::outlook::Deed;
+use entasis_layout::outlook::OperationKind;
 use entasis_storage::{Datum, RowId, TableReader, TableWriter, Waiter, latencies};
 use entasis_vector::{DataType, Result, Schema, Value};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) fn run(
     waiter: &Waiter<'_>,
 ) -> Result<Option<Rows>> {
     let catalog = &session.shared.catalog;
-    // A transaction whose home is another database has a version of its own of this database.
+    // A transaction whose target database is another database has a version of its own of this database.
     if open.as_ref().is_some_and(|transaction| *transaction.database() != *session.database) {
         return Ok(None);
     }
@@ -206,7 +206,7 @@ impl Run<'_> {
             return program.result(changed).map(Some);
         }
         let mut writer = program.entry.table.write_as(waiter)?;
-        // A change of a table's definition needs the turn to write, which is held now, so the definition is
+        // A change of a table's definition needs the write lock, which is held now, so the definition is
         // fixed.
         if shared.catalog.changes() != changes {
             return Ok(None);
@@ -241,7 +241,8 @@ impl Run<'_> {
                 transaction.wrote(program.bytes(self.arguments));
                 program.result(changed).map(Some)
             }
-            // Nothing was written, so the transaction may still choose another database as its home.
+            // Nothing was written, so the transaction may still choose another database as its target
+            // database.
             other => {
                 transaction.forget_use(used);
                 other.map(|_| None)
@@ -251,16 +252,16 @@ impl Run<'_> {
 
     /// Times what is done with the table, if it is an operation on one row.
     fn timed<R>(self, run: impl FnOnce() -> R) -> R {
-        let deed = match &self.program.action {
-            Action::Read(_) => Deed::PointQuery,
-            Action::Insert(..) if self.rows.len() == 1 => Deed::Insert,
-            Action::Delete => Deed::Delete,
-            Action::Update(_, true) => Deed::Update,
+        let operation = match &self.program.action {
+            Action::Read(_) => OperationKind::PointQuery,
+            Action::Insert(..) if self.rows.len() == 1 => OperationKind::Insert,
+            Action::Delete => OperationKind::Delete,
+            Action::Update(_, true) => OperationKind::Update,
             _ => return run(),
         };
         let began = latencies::begin();
         let result = run();
-        self.program.entry.table.latencies().end(deed, began);
+        self.program.entry.table.latencies().end(operation, began);
         result
     }
 

@@ -23,12 +23,12 @@
 
 use super::chosen::columns;
 use super::column::Column;
+use super::looked::{Binding, Looked};
 use super::machine::engine;
 use super::sample::{Act, Sample};
 use super::skipped::blocks_met;
 use super::words::{percent, time};
 use super::workload::{KeyPlace, Workload, place};
-use super::{Binding, Looked};
 use crate::catalog::listed;
 use crate::state::workload_stats::LaidBy;
 use entasis_engine::access_path::asked_of;
@@ -36,7 +36,7 @@ use entasis_engine::relation::Relation;
 use entasis_engine::scan_predicates::Question;
 use entasis_layout::cost::{Engine, blocks_of_box};
 use entasis_layout::frequency::{Frequency, Operation};
-use entasis_layout::outlook::{Deed, expected};
+use entasis_layout::outlook::{OperationKind, expected};
 use entasis_layout::partitioning::Partitioning;
 use entasis_storage::{BLOCK_ROWS, CURVE_COLUMNS, Curve};
 use entasis_vector::{DataType, Result, Value};
@@ -299,10 +299,13 @@ impl Judge<'_> {
         let workload = Workload::recorded(present);
         let frequency = workload.by_slice(present);
         let own = expected(&self.engine, &frequency, &present.partitioning());
-        let of = |deed: Deed| (own[deed as usize].count, own[deed as usize].count * own[deed as usize].each);
-        let count = |deed: Deed| own[deed as usize].count;
-        let (points, ranges) = (of(Deed::PointQuery), of(Deed::Range));
-        let (inserts, deletes, updates) = (of(Deed::Insert), of(Deed::Delete), of(Deed::Update));
+        let of = |operation: OperationKind| {
+            (own[operation as usize].count, own[operation as usize].count * own[operation as usize].each)
+        };
+        let count = |operation: OperationKind| own[operation as usize].count;
+        let (points, ranges) = (of(OperationKind::PointQuery), of(OperationKind::Range));
+        let (inserts, deletes, updates) =
+            (of(OperationKind::Insert), of(OperationKind::Delete), of(OperationKind::Update));
         if column.key == present.key {
             return [(points.0 + ranges.0, points.1 + ranges.1), inserts, deletes, updates];
         }
@@ -318,7 +321,7 @@ impl Judge<'_> {
             ],
             // An index on the present key, which has to be written as well.
             false => [
-                (points.0 + ranges.0, points.0 * by_index + count(Deed::Range) * whole),
+                (points.0 + ranges.0, points.0 * by_index + count(OperationKind::Range) * whole),
                 (inserts.0, inserts.1 + inserts.0 * kinds),
                 (deletes.0, deletes.0 * 2.0 * (twice + delete)),
                 (updates.0, updates.1 + updates.0 * (twice + kinds)),

@@ -22,18 +22,18 @@ pub(super) fn engine(costs: &Costs, snapshot: &TableSnapshot) -> Engine {
     Engine::on(&Machine { lookup: costs.lookup, byte: costs.byte }, &table)
 }
 
-/// What to tell somebody who promises latencies that no layout has; nothing if they can be kept. Costs are
+/// What to tell somebody who bounds latencies that no layout has; nothing if they can be kept. Costs are
 /// those by which storage bounds partitions, on every machine.
-pub(crate) fn promise_note(choice: &LayoutChoice) -> Option<String> {
-    let (engine, promises) = (Engine::default(), choice.promises());
-    let note = |option: &str, promise: Option<f64>, what: &str, least: f64| {
-        let promise = promise.filter(|promise| *promise < least)?;
-        let (promise, least) = (time(promise), time(least));
+pub(crate) fn sla_note(choice: &LayoutChoice) -> Option<String> {
+    let (engine, bounds) = (Engine::default(), choice.sla_bounds());
+    let note = |option: &str, bound: Option<f64>, what: &str, least: f64| {
+        let bound = bound.filter(|bound| *bound < least)?;
+        let (bound, least) = (time(bound), time(least));
         Some(format!(
-            "{option} = {promise} cannot be kept: {what} takes {least} in any layout; partitions are as \
+            "{option} = {bound} cannot be kept: {what} takes {least} in any layout; partitions are as \
              narrow as they can be"
         ))
     };
-    note("read_sla", promises.read, "a point query", engine.point_query(1))
-        .or_else(|| note("update_sla", promises.update, "an insert", engine.insert(1)))
+    note("read_sla", bounds.read, "a point query", engine.point_query(1))
+        .or_else(|| note("update_sla", bounds.update, "an insert", engine.insert(1)))
 }

@@ -4,7 +4,7 @@
 //! The workload is what the table has counted (layout `casper`), what was asked of it (a table that follows
 //! its workload), or a *sample*: SQL statements that are parsed, bound and optimized, but not run. Costs are
 //! those of `entasis_layout::cost::Engine` ([`machine`]): a model. Beside them stands what keyed statements
-//! have taken, and promises are judged by that (`entasis_storage::latencies`).
+//! have taken, and SLA bounds are judged by that (`entasis_storage::latencies`).
 //!
 //! ```text
 //! page    advice   profile   EXPLAIN LAYOUT; which key; partition by partition
@@ -22,6 +22,7 @@ mod advice;
 mod chosen;
 mod column;
 mod literals;
+mod looked;
 mod machine;
 mod page;
 mod profile;
@@ -36,53 +37,23 @@ mod worth;
 
 pub(crate) use advice::advice;
 
-pub(crate) use machine::promise_note;
+pub(crate) use machine::sla_note;
 pub(crate) use page::page;
 pub(crate) use profile::profile;
 pub(crate) use tables::{NamedTable, tables};
 pub(crate) use worth::better_key;
 
+pub(crate) use self::looked::{Binding, Looked};
 use self::sample::{Act, Sample};
-use crate::state::interrupt::Interrupt;
-use crate::state::workload_stats::{Batch, Record};
-use entasis_engine::cost::Costs;
-use entasis_engine::exec::Settings;
-use entasis_engine::relation::Definition;
-use entasis_layout::outlook::Deed;
-use entasis_sql::Catalog;
-use entasis_storage::TableSnapshot;
+use crate::state::workload_stats::Batch;
+use entasis_layout::outlook::OperationKind;
 use entasis_storage::latencies::Latency;
 use entasis_vector::Result;
-use std::sync::Arc;
-
-/// A table that is looked at, and what it takes to look.
-pub(crate) struct Looked<'a> {
-    /// Its name, for people.
-    pub(crate) name: &'a str,
-    /// Its rows.
-    pub(crate) snapshot: &'a TableSnapshot,
-    /// What it declares.
-    pub(crate) definition: Arc<Definition>,
-    /// What the machine's accesses cost.
-    pub(crate) costs: Arc<Costs>,
-    /// What scans have asked of it, if it follows its workload.
-    pub(crate) record: Option<Arc<Record>>,
-    /// Ends long looks.
-    pub(crate) interrupt: Interrupt,
-}
-
-/// What it takes to bind the statements of a sample.
-pub(crate) struct Binding<'a> {
-    /// The names.
-    pub(crate) catalog: &'a dyn Catalog,
-    /// How their plans are optimized.
-    pub(crate) settings: &'a Settings,
-}
 
 impl Looked<'_> {
     /// How long operations of a kind have taken of late.
-    fn measured(&self, deed: Deed) -> Option<Latency> {
-        self.snapshot.table().latencies().of(deed)
+    fn measured(&self, operation: OperationKind) -> Option<Latency> {
+        self.snapshot.table().latencies().of(operation)
     }
 
     /// The statements of `workload`, or what was recorded; `None` if there is neither.

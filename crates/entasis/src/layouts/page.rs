@@ -2,19 +2,20 @@
 
 use super::chosen::Chosen;
 use super::column::Column;
+use super::looked::{Binding, Looked};
 use super::machine::engine;
 use super::words::{count, counted, percent, time};
 use super::workload::{Workload, WorkloadOrigin};
-use super::{Binding, Looked, advice, worth};
+use super::{advice, worth};
 use entasis_layout::cost::Engine;
-use entasis_layout::outlook::{Deed, Expected, best, expected, total};
+use entasis_layout::outlook::{Expected, OperationKind, best, expected, total};
 use entasis_layout::partitioning::Partitioning;
 use entasis_storage::Layout;
 use entasis_storage::latencies::Latency;
 use entasis_vector::{Error, Result};
 use std::fmt::Write;
 
-/// The least number of timed operations that a promise is judged by.
+/// The least number of timed operations that a bound is judged by.
 const ENOUGH: u64 = 100;
 /// The width of the names at the left.
 const LEFT: usize = 14;
@@ -42,7 +43,7 @@ pub(crate) fn page(looked: &Looked<'_>, binding: &Binding<'_>, given: Option<&st
         page.heap(&engine, &column);
     } else {
         page.partitions(looked, &column);
-        page.promises(looked, &engine, &column);
+        page.sla_bounds(looked, &engine, &column);
     }
     page.workload(&workload, looked.record.is_some());
     if !column.key.is_empty() {
@@ -110,27 +111,28 @@ impl Page {
         );
     }
 
-    fn promises(&mut self, looked: &Looked<'_>, engine: &Engine, column: &Column) {
-        let promises = looked.definition.layout.promises();
+    fn sla_bounds(&mut self, looked: &Looked<'_>, engine: &Engine, column: &Column) {
+        let bounds = looked.definition.layout.sla_bounds();
         let (_, widest) = widths(column);
-        if let Some(promised) = promises.read {
+        if let Some(bound) = bounds.read {
             let least = engine.point_query(1);
             let model = Model { expected: engine.point_query(widest), least, widest, how: "at worst" };
-            let measured = looked.measured(Deed::PointQuery);
-            self.line("read_sla", &judged(promised, "a point query", &model, measured, |own| own.p999));
+            let measured = looked.measured(OperationKind::PointQuery);
+            self.line("read_sla", &judged(bound, "a point query", &model, measured, |own| own.p999));
         }
-        if let Some(promised) = promises.update {
+        if let Some(bound) = bounds.update {
             let worst = time(engine.insert_at_worst(widest));
             let how = format!("on average ({worst} for one that lays its partition anew)");
             let (expected, least) = (engine.insert(widest), engine.insert(1));
             let model = Model { expected, least, widest, how: &how };
-            let measured = looked.measured(Deed::Insert);
-            self.line("update_sla", &judged(promised, "an insert", &model, measured, |own| own.mean));
+            let measured = looked.measured(OperationKind::Insert);
+            self.line("update_sla", &judged(bound, "an insert", &model, measured, |own| own.mean));
         }
     }
 
     fn workload(&mut self, workload: &Workload, follows: bool) {
-        let operations: f64 = Deed::ALL.iter().map(|deed| deed.count(&workload.frequency)).sum();
+        let operations: f64 =
+            OperationKind::ALL.iter().map(|operation| operation.count(&workload.frequency)).sum();
         let operations = counted(operations.round() as usize, "operation");
         let text = match workload.origin {
             WorkloadOrigin::Nothing if follows => {
@@ -167,7 +169,7 @@ impl Page {
     ) -> Result<()> {
         let frequency = workload.by_slice(column);
         let now = column.partitioning();
-        let widest = engine.widest(&looked.definition.layout.promises());
+        let widest = engine.widest(&looked.definition.layout.sla_bounds());
         let solution = best(engine, &frequency, widest)
             .map_err(|error| Error::internal(format!("no layout was found: {error}")))?;
         let (costs, then) = (expected(engine, &frequency, &now), expected(engine, &frequency, &solution));
@@ -176,18 +178,18 @@ impl Page {
             let line = format!("{name:20}{count:>10}{now:>12}{then:>12}{measured}");
             writeln!(page.0, "{}", line.trim_end()).expect("as above");
         };
-        let measured = Deed::ALL.map(|deed| looked.measured(deed));
+        let measured = OperationKind::ALL.map(|operation| looked.measured(operation));
         let columns = |mean: &str, p999: &str| match measured.iter().any(Option::is_some) {
             true => format!("{mean:>12}{p999:>12}"),
             false => String::new(),
         };
         row(self, "operation", "count", "now", "optimized", &columns("measured", "99.9 %"));
-        for (number, deed) in Deed::ALL.into_iter().enumerate() {
+        for (number, operation) in OperationKind::ALL.into_iter().enumerate() {
             let (now, then) = (&costs[number], &then[number]);
             let (mean, p999) =
                 measured[number].map_or_else(Default::default, |own| (time(own.mean), time(own.p999)));
             let all = count(now.count.round() as usize);
-            row(self, deed.name(), &all, &time(now.each), &time(then.each), &columns(&mean, &p999));
+            row(self, operation.name(), &all, &time(now.each), &time(then.each), &columns(&mean, &p999));
         }
         let all = |expected: &[Expected]| expected.iter().map(|own| own.count).sum::<f64>().round() as usize;
         if all(&costs) > 0 {
@@ -200,7 +202,7 @@ impl Page {
     }
 }
 
-/// What the cost model says of an operation that a promise is about.
+/// What the cost model says of an operation that a bound is about.
 struct Model<'a> {
     /// Nanoseconds in the table as it is, and in any layout at least.
     expected: f64,
@@ -210,24 +212,24 @@ struct Model<'a> {
     how: &'a str,
 }
 
-/// Whether a promise is kept: by what was measured, if that was often enough, or else by the model. `judge`
+/// Whether a bound is kept: by what was measured, if that was often enough, or else by the model. `judge`
 /// is the number of a measurement that must not exceed it.
 fn judged(
-    promised: f64,
+    bound: f64,
     operation: &str,
     model: &Model<'_>,
     measured: Option<Latency>,
     judge: impl Fn(&Latency) -> f64,
 ) -> String {
-    let (promise, expected) = (time(promised), time(model.expected));
+    let (shown, expected) = (time(bound), time(model.expected));
     let by_model = format!("{expected} for {operation} {} by the model", model.how);
     let measured = measured.filter(|own| own.timed >= ENOUGH);
     let found = measured.as_ref().map_or(model.expected, judge);
-    let reason = match promised < model.least {
+    let reason = match bound < model.least {
         true => format!("no layout takes less than {}", time(model.least)),
         false => format!("its widest partition has {}", counted(model.widest, "slice")),
     };
-    let over = || time(found - promised);
+    let over = || time(found - bound);
     match &measured {
         Some(own) => {
             let seen = format!(
@@ -237,13 +239,13 @@ fn judged(
                 if own.timed < 1000 { "at most" } else { "for 999 of 1,000" },
                 count(own.timed as usize)
             );
-            match found <= promised {
-                true => format!("{promise}: met, {seen}; {by_model}"),
-                false => format!("{promise}: missed by {}, {seen}; {by_model}; {reason}", over()),
+            match found <= bound {
+                true => format!("{shown}: met, {seen}; {by_model}"),
+                false => format!("{shown}: missed by {}, {seen}; {by_model}; {reason}", over()),
             }
         }
-        None if found <= promised => format!("{promise}: to be met, {by_model}; not measured yet"),
-        None => format!("{promise}: to be missed by {}, {by_model}; {reason}", over()),
+        None if found <= bound => format!("{shown}: to be met, {by_model}; not measured yet"),
+        None => format!("{shown}: to be missed by {}, {by_model}; {reason}", over()),
     }
 }
 

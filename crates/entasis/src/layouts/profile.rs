@@ -2,8 +2,8 @@
 //! to each, and the ghosts that would suit it.
 
 use super::column::Column;
+use super::looked::{Binding, Looked};
 use super::workload::Workload;
-use super::{Binding, Looked};
 use crate::catalog::listed;
 use entasis_engine::relation::Relation;
 use entasis_layout::frequency::Kind;

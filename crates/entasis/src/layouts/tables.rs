@@ -1,5 +1,5 @@
 //! `entasis_tables`: the tables of the current database, and what was chosen for each: its layout and why,
-//! partitions, ghosts, promises, compression.
+//! partitions, ghosts, bounds, compression.
 
 use super::chosen::Chosen;
 use super::words::time;
@@ -32,7 +32,7 @@ pub(crate) fn tables(tables: &[NamedTable]) -> Arc<dyn Relation> {
 
 fn row((name, snapshot, definition): &NamedTable) -> Vec<Value> {
     let options = snapshot.table().options();
-    let (chosen, promises) = (Chosen::of(definition, snapshot), definition.layout.promises());
+    let (chosen, bounds) = (Chosen::of(definition, snapshot), definition.layout.sla_bounds());
     let is_keyed = options.layout.is_keyed();
     let text = |text: &str| Value::Text(text.into());
     let integer = |number: usize| Value::Integer(number as i128);
@@ -47,8 +47,8 @@ fn row((name, snapshot, definition): &NamedTable) -> Vec<Value> {
         text(&chosen.why),
         keyed(integer(options.partitions)),
         keyed(Value::Float(options.ghost)),
-        maybe(promises.read.map(time)),
-        maybe(promises.update.map(time)),
+        maybe(bounds.read.map(time)),
+        maybe(bounds.update.map(time)),
         text(options.compression.name()),
     ]
 }

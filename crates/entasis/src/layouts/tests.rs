@@ -1,4 +1,4 @@
-//! Pages, promises and advice of small tables: what they say, and that a sample is what it would be if its
+//! Pages, bounds and advice of small tables: what they say, and that a sample is what it would be if its
 //! statements had run and been counted.
 
 use crate::{Config, Connection, DataType, Database, Value};
@@ -106,7 +106,7 @@ fn profile(connection: &Connection, arguments: &str) -> Vec<(f64, f64, f64)> {
 }
 
 #[test]
-fn promises_are_kept_or_said_to_be_impossible() {
+fn sla_bounds_are_kept_or_said_to_be_impossible() {
     let connection = connection(&[
         "CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER, b VARCHAR) \
          WITH (partitions = 8, read_sla = '20us')",
@@ -131,7 +131,7 @@ fn promises_are_kept_or_said_to_be_impossible() {
 
 /// One operation in sixteen is timed, whoever is faster or slower.
 #[test]
-fn promises_are_judged_by_what_was_measured() {
+fn sla_bounds_are_judged_by_what_was_measured() {
     let connection = connection(&[
         "CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER, b VARCHAR) \
          WITH (partitions = 8, read_sla = '1s', update_sla = '1s')",

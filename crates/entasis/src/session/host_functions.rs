@@ -50,6 +50,7 @@ pub type MakeTable = dyn Fn(&[TableArgument]) -> Result<Arc<dyn Relation>> + Sen
 
 /// An argument of a call of a table function: a constant.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TableArgument {
     /// Its name in lower case, if the call names it: `f(n := 3)`.
     pub name: Option<String>,

@@ -4,8 +4,8 @@
 //! Code that runs a statement sees this part of its connection. The open transaction, and how statements run
 //! in it, belong to the connection ([`crate::connection`]).
 //!
-//! A session has two parts (docs/decisions/0026): its state, and its *home*, the one database that a
-//! statement works on. It sees several databases: the one for which the connection was made, and those that
+//! A session has two parts (docs/decisions/0026): its state, and its *target database*, the one database that
+//! a statement works on. It sees several databases: the one for which the connection was made, and those that
 //! are attached. One of them is the current one, in which names without a database are looked up. Memory,
 //! workers and costs of a statement are those of the connection's own database.
 
@@ -91,20 +91,20 @@ pub(crate) struct Current {
     pub(crate) path: SearchPath,
 }
 
-/// The state of a session together with its home, the one of its databases that statements work on. Cheap to
-/// clone.
+/// The state of a session together with its target database, the one of its databases that statements work
+/// on. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Session {
     known: Arc<SessionState>,
-    /// The home.
+    /// The target database.
     pub(crate) shared: Arc<Shared>,
-    /// The session's number in its home.
+    /// The session's number in its target database.
     pub(crate) id: u64,
-    /// The name of the home.
+    /// The name of the target database.
     pub(crate) database: Arc<str>,
 }
 
-/// The state of a session, whatever its home.
+/// The state of a session, whatever its target database.
 pub(crate) struct SessionState {
     /// The database for which the connection was made, which has its temporary objects.
     own: Attached,
@@ -192,8 +192,9 @@ impl Session {
         Session { known: Arc::new(known), shared, id: owner, database: name }
     }
 
-    /// A session on the same home that shares only the engine's settings: names mean what they mean to a new
-    /// connection, and the time zone is the default one. It shares this one's cancel flag and progress.
+    /// A session on the same target database that shares only the engine's settings: names mean what they
+    /// mean to a new connection, and the time zone is the default one. It shares this one's cancel flag and
+    /// progress.
     pub(crate) fn plain(&self) -> Session {
         Session::with(SessionState {
             settings: Mutex::new(self.settings()),
@@ -289,13 +290,13 @@ impl Session {
         attached.iter().try_for_each(|other| other.shared.refresh())
     }
 
-    /// The same session with another home.
-    pub(crate) fn at(&self, home: &Attached) -> Session {
-        let Attached { name, shared, owner, .. } = home.clone();
+    /// The same session with another target database.
+    pub(crate) fn at(&self, target: &Attached) -> Session {
+        let Attached { name, shared, owner, .. } = target.clone();
         Session { known: self.known.clone(), shared, id: owner, database: name }
     }
 
-    /// The same session, with the current database as its home.
+    /// The same session, with the current database as its target database.
     pub(crate) fn here(&self) -> Session {
         let away = if self.is_away() { self.current().database } else { None };
         // The current database cannot be detached.
@@ -308,12 +309,12 @@ impl Session {
         self.is_away.load(Ordering::Relaxed)
     }
 
-    /// True if its home must not be written to.
+    /// True if its target database must not be written to.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.database_called(&self.database).is_some_and(|home| home.is_read_only)
+        self.database_called(&self.database).is_some_and(|target| target.is_read_only)
     }
 
-    /// True if its home is the current database.
+    /// True if its target database is the current database.
     pub(crate) fn is_here(&self) -> bool {
         match self.is_away() {
             false => self.database == self.own.name,
@@ -380,12 +381,12 @@ impl Session {
         self.meanings.load(Ordering::Relaxed)
     }
 
-    /// The newest names of its home, including its temporary ones.
+    /// The newest names of its target database, including its temporary ones.
     pub(crate) fn newest_names(&self) -> CatalogVersion {
         self.shared.catalog.version().seen_by(self.id)
     }
 
-    /// Calls `run` with the waiter for the turns of a statement of this connection.
+    /// Calls `run` with the waiter for the write locks of a statement of this connection.
     pub(crate) fn waiting<R>(&self, statement: Option<&str>, run: impl FnOnce(&Waiter<'_>) -> R) -> R {
         let is_interrupted = || self.cancel.is_raised();
         let limit = match self.lock_timeout.load(Ordering::Relaxed) {

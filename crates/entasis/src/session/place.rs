@@ -37,7 +37,7 @@ pub(crate) struct Places {
     current: usize,
     /// The search path of the current database.
     path: SearchPath,
-    /// The newest names of the session's own database, if that is not the home; no temporary
+    /// The newest names of the session's own database, if that is not the target database; no temporary
     /// objects are created there in that case.
     own: Option<CatalogVersion>,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// How a database is opened, and its limits; `SET` changes each limit later.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Config {
     /// Number of workers of a statement, including the calling thread. Defaults to the number of cores.
     pub threads: usize,
@@ -78,6 +79,16 @@ impl Config {
     /// The same, opening a database whose log is lost or not ([`Config::allow_missing_log`]).
     pub fn with_missing_log_allowed(self, allowed: bool) -> Config {
         Config { allow_missing_log: allowed, ..self }
+    }
+
+    /// The same, calling a function when the database is idle ([`Config::when_idle`]).
+    pub fn with_when_idle(self, call: fn()) -> Config {
+        Config { when_idle: Some(call), ..self }
+    }
+
+    /// The same, calling a function when the memory limit was reached ([`Config::when_short`]).
+    pub fn with_when_short(self, call: fn()) -> Config {
+        Config { when_short: Some(call), ..self }
     }
 }
 

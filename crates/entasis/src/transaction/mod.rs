@@ -3,7 +3,7 @@
 //!
 //! | | a [`TransactionContext`] begins with | and ends with |
 //! |---|---|---|
-//! | a statement by itself that writes rows | the table's turn | [`TransactionContext::commit`], without conflict |
+//! | a statement by itself that writes rows | the table's write lock | [`TransactionContext::commit`], without conflict |
 //! | any other statement by itself | tables as of when each is first named | [`TransactionContext::commit`] |
 //! | a transaction | all tables as of one moment | [`TransactionContext::commit`]; the first to commit wins |
 //!
@@ -15,17 +15,18 @@
 //! publishes all of its tables and names at one moment ([`entasis_storage::Catalog::publish`]), so nobody
 //! sees a part of it.
 //!
-//! **Several databases.** A transaction writes to one database, its *home*, and sees others as of when it
-//! first named them (docs/decisions/0026). The first statement of a transaction that writes settles its home:
-//! until then [`TransactionContext::move_to`] makes another of the databases that it sees its home.
+//! **Several databases.** A transaction writes to one database, its *target database*, and sees others as of
+//! when it first named them (docs/decisions/0026). The first statement of a transaction that writes settles
+//! its target database: until then [`TransactionContext::move_to`] makes another of the databases that it
+//! sees its target database.
 //!
-//! **Locks.** Turns are acquired before any other lock: by a statement at its beginning, by a transaction at
-//! its commit (`docs/design/locks.md`).
+//! **Locks.** Write locks are acquired before any other lock: by a statement at its beginning, by a
+//! transaction at its commit (`docs/design/locks.md`).
 
 pub(crate) mod target_database;
 
 use crate::constraints::catch_up::CatchUp;
-use crate::constraints::claims::Claims;
+use crate::constraints::validation::Predicates;
 use crate::prepared::Prepared;
 use crate::prepared::program::{Program, compile};
 use crate::session::{Attached, Session};
@@ -48,11 +49,11 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// See the module.
 pub(crate) struct TransactionContext {
-    /// The home.
+    /// The target database.
     shared: Arc<Shared>,
-    /// The name of the home.
+    /// The name of the target database.
     database: Arc<str>,
-    /// The connection's number in the home, whose temporary objects it sees.
+    /// The connection's number in the target database, whose temporary objects it sees.
     owner: u64,
     /// The names at its beginning.
     base: CatalogVersion,
@@ -69,8 +70,8 @@ pub(crate) struct TransactionContext {
     used: Vec<Arc<TableEntry>>,
     /// Says of those that follow their workload that they are written to.
     writing: Vec<Writing>,
-    /// Claims about tables on which it relies.
-    claims: Claims,
+    /// Predicates about tables on which it relies.
+    predicates: Predicates,
     /// Tables, with those of their indexes, whose rows others must not have changed at the commit.
     fixed: Vec<Arc<Table>>,
     /// Indexes that were built from what it sees of their tables.
@@ -117,7 +118,7 @@ pub(crate) struct Mark {
     /// Number of the savepoint of the rows.
     number: usize,
     used: usize,
-    claims: (usize, usize),
+    predicates: (usize, usize),
     fixed: usize,
     built: usize,
 }
@@ -135,7 +136,7 @@ impl TransactionContext {
     }
 
     /// The context of a statement by itself, which is a transaction of its own, that changes `targets` and
-    /// `others`: waits for the turns of these.
+    /// `others`: waits for the write locks of these.
     ///
     /// # Errors
     /// Interrupted; conflict, if the wait timed out.
@@ -153,7 +154,8 @@ impl TransactionContext {
             let written: Vec<Arc<TableEntry>> = found.chain(others).collect();
             let tables: Vec<Arc<Table>> = written.iter().flat_map(|entry| all_tables(entry)).collect();
             let rows = Transaction::alone_as(&tables, waiter)?;
-            // With the turns in hand, nobody else can change this: do the names still refer to these tables?
+            // With the write locks in hand, nobody else can change this: do the names still refer to these
+            // tables?
             let names = session.newest_names();
             let is_still =
                 |entry: &Arc<TableEntry>| names.table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry));
@@ -185,7 +187,7 @@ impl TransactionContext {
             seen: Vec::new(),
             used: Vec::new(),
             writing: Vec::new(),
-            claims: Claims::default(),
+            predicates: Predicates::default(),
             fixed: Vec::new(),
             built: Vec::new(),
             savepoints: Vec::new(),
@@ -199,12 +201,12 @@ impl TransactionContext {
 
     // ---- several databases --------------------------------------------------------------------------------
 
-    /// The name of its home.
+    /// The name of its target database.
     pub(crate) fn database(&self) -> &str {
         &self.database
     }
 
-    /// What it sees of a database other than its home.
+    /// What it sees of a database other than its target database.
     pub(crate) fn other(&mut self, attached: &Attached) -> &mut Other {
         let found = self.others.iter().position(|other| other.database == attached.name);
         let at = found.unwrap_or_else(|| {
@@ -219,7 +221,7 @@ impl TransactionContext {
         &mut self.others[at]
     }
 
-    /// The names that it sees in a database, its home or another.
+    /// The names that it sees in a database, its target database or another.
     pub(crate) fn names_of(&mut self, database: &Attached) -> CatalogVersion {
         match database.name == self.database {
             true => self.names.clone(),
@@ -237,18 +239,18 @@ impl TransactionContext {
         }
     }
 
-    /// True if it has seen something of a database, or if that is its home.
+    /// True if it has seen something of a database, or if that is its target database.
     pub(crate) fn has_seen(&self, database: &str) -> bool {
         self.names_seen_of(database).is_some()
     }
 
-    /// True if it has written to its home, or relies on what is there.
+    /// True if it has written to its target database, or relies on what is there.
     fn has_written(&self) -> bool {
         !self.used.is_empty() || !self.base.is(&self.names)
     }
 
-    /// Makes the session's home its own, before a statement of a transaction. What it has seen of both
-    /// databases is kept.
+    /// Makes the session's target database its own, before a statement of a transaction. What it has seen of
+    /// both databases is kept.
     ///
     /// # Errors
     /// Input, if it has written to another database already.
@@ -279,9 +281,10 @@ impl TransactionContext {
             names: std::mem::replace(&mut self.names, names),
             rows: std::mem::replace(&mut self.rows, rows),
         });
-        // Nothing was written, so the savepoints are points without written rows in the new home as well.
+        // Nothing was written, so the savepoints are points without written rows in the new target database
+        // as well.
         self.rows.release(1);
-        self.claims = Claims::default();
+        self.predicates = Predicates::default();
         let mut savepoints = std::mem::take(&mut self.savepoints);
         for (_, mark) in &mut savepoints {
             *mark = self.mark();
@@ -419,28 +422,28 @@ impl TransactionContext {
     /// they have changed.
     pub(crate) fn relies_on(&mut self, entry: &Arc<TableEntry>) {
         self.fixed.extend(all_tables(entry));
-        self.claim(entry, |_| ());
+        self.rely_on(entry, |_| ());
     }
 
     /// Records that indexes were built from what is seen of their table. They catch up with the table at the
-    /// commit, which then holds the table's turn, so that no statement has to run again because of a new
-    /// index.
+    /// commit, which then holds the table's write lock, so that no statement has to run again because of a
+    /// new index.
     pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
         self.uses(old);
         if new.is_empty() {
             return;
         }
-        self.rows.commit_with_turn(&entry.table);
+        self.rows.commit_with_write_lock(&entry.table);
         let seen = self.rows.snapshot(&entry.table);
         self.built.push(CatchUp { entry: entry.clone(), new, seen });
     }
 
-    /// Records that the outcome relies on what `add` claims about a table. The commit checks it again if the
-    /// table has changed since.
-    pub(crate) fn claim(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Claims)) {
+    /// Records that the outcome relies on the predicates about a table that `add` adds. The commit validates
+    /// them again if the table has changed since.
+    pub(crate) fn rely_on(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Predicates)) {
         self.uses(entry);
         all_tables(entry).for_each(|table| self.rows.depend_on(&table));
-        add(&mut self.claims);
+        add(&mut self.predicates);
     }
 
     /// Records that an index refers to rows of its table by their numbers, unless that has a layout key.
@@ -463,7 +466,7 @@ impl TransactionContext {
             names: self.names.clone(),
             number: self.rows.savepoint(),
             used: self.used.len(),
-            claims: self.claims.mark(),
+            predicates: self.predicates.mark(),
             fixed: self.fixed.len(),
             built: self.built.len(),
         }
@@ -473,7 +476,7 @@ impl TransactionContext {
     pub(crate) fn roll_back(&mut self, to: &Mark) {
         self.names = to.names.clone();
         self.used.truncate(to.used);
-        self.claims.roll_back(to.claims);
+        self.predicates.roll_back(to.predicates);
         self.fixed.truncate(to.fixed);
         self.built.truncate(to.built);
         self.rows.roll_back_to(to.number);
@@ -616,7 +619,7 @@ impl TransactionContext {
 
     /// True if it has changed nothing but a few rows, so that its end takes negligible time.
     pub(crate) fn is_small(&self) -> bool {
-        let relies = !self.fixed.is_empty() || self.claims.mark() != (0, 0) || !self.built.is_empty();
+        let relies = !self.fixed.is_empty() || self.predicates.mark() != (0, 0) || !self.built.is_empty();
         self.base.is(&self.names) && !relies && self.rows.is_small()
     }
 
@@ -628,9 +631,9 @@ impl TransactionContext {
         })
     }
 
-    /// Takes the turns that its commit needs; false if it would have to wait for long.
-    pub(crate) fn takes_turns(&mut self, waiter: &Waiter<'_>) -> bool {
-        self.rows.take_turns_to_commit(waiter).is_ok()
+    /// Takes the write locks that its commit needs; false if it would have to wait for long.
+    pub(crate) fn takes_write_locks(&mut self, waiter: &Waiter<'_>) -> bool {
+        self.rows.take_write_locks_to_commit(waiter).is_ok()
     }
 
     /// Publishes everything, or nothing.
@@ -652,8 +655,9 @@ impl TransactionContext {
         // A commit that only makes small objects does not look at all those that there are.
         let is_new = !self.base.is(&self.names) && self.rows.is_small();
         let new = is_new.then(|| self.new_tables_bytes() + grown);
-        let TransactionContext { shared, base, names, rows, used, claims, fixed, mut built, memory, .. } =
-            self;
+        let TransactionContext {
+            shared, base, names, rows, used, predicates, fixed, mut built, memory, ..
+        } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
@@ -683,7 +687,7 @@ impl TransactionContext {
                 let newest = rows.snapshot(&built.entry.table);
                 catch_up(built, newest, &mut interrupt)?;
             }
-            match claims.judge(rows) {
+            match predicates.validate(rows) {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(moved("rows that this one relied on")),
                 Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
@@ -744,7 +748,7 @@ fn changed_tables(base: &CatalogVersion, now: &CatalogVersion) -> (Addressed, Ad
 /// Tables by their addresses.
 type Addressed = HashMap<*const Table, Arc<Table>>;
 
-/// How often an index catches up with its table before it does so while holding the writers' turn.
+/// How often an index catches up with its table before it does so while holding the write lock.
 const CATCH_UPS: usize = 3;
 /// Lets an index catch up. If it cannot be unique any more, another transaction was first.
 fn catch_up(built: &mut CatchUp, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<usize> {

@@ -1,11 +1,13 @@
-//! Which database a statement works on: its home (docs/decisions/0026).
+//! Which database a statement works on: its target database (docs/decisions/0026).
 //!
 //! 1. A statement that writes to an object, or creates one: the database of that object, which the
 //!    statement's text tells ([`entasis_sql::Subject`]) together with the existing names.
 //! 2. A statement about a whole database: that database.
-//! 3. A statement that only reads: the home of the open transaction; without one, the current database.
+//! 3. A statement that only reads: the target database of the open transaction; without one, the current
+//!    database.
 //!
-//! The code that runs the statement treats its home as the only database; objects of others can only be read.
+//! The code that runs the statement treats its target database as the only database; objects of others can
+//! only be read.
 
 use crate::session::place::Places;
 use crate::session::{Attached, Session};
@@ -14,33 +16,37 @@ use entasis_sql::{Parsed, Subject, What, WrittenName};
 use entasis_storage::CatalogVersion;
 use entasis_vector::{Error, Result};
 
-/// The home of a statement.
-pub(crate) struct Home {
-    /// The session with that home.
+/// The target database of a statement.
+pub(crate) struct TargetDatabase {
+    /// The session with that target database.
     pub(crate) session: Session,
     /// The tables whose rows or declarations the statement changes.
     pub(crate) targets: Vec<WrittenName>,
 }
 
-/// The home of a statement, by itself or in the open transaction.
+/// The target database of a statement, by itself or in the open transaction.
 ///
 /// # Errors
 /// Input, if it would write to several databases, or to a read-only one.
-pub(crate) fn of(session: &Session, parsed: &Parsed, open: Option<&TransactionContext>) -> Result<Home> {
+pub(crate) fn of(
+    session: &Session,
+    parsed: &Parsed,
+    open: Option<&TransactionContext>,
+) -> Result<TargetDatabase> {
     if !session.sees_others() {
-        return Ok(Home { session: session.clone(), targets: parsed.targets() });
+        return Ok(TargetDatabase { session: session.clone(), targets: parsed.targets() });
     }
     let places = Places::of(session);
     let mut names = |database: &Attached| -> CatalogVersion {
         let seen = open.and_then(|transaction| transaction.names_seen_of(&database.name));
         seen.unwrap_or_else(|| database.newest_names())
     };
-    let mut home: Option<(&Attached, String)> = None;
+    let mut target: Option<(&Attached, String)> = None;
     let mut targets = Vec::new();
     for subject in parsed.subjects() {
-        let (database, target) = database_of(&subject, &places, &mut names);
+        let (database, table) = database_of(&subject, &places, &mut names);
         let written = subject.parts.join(".");
-        match &home {
+        match &target {
             Some((first, other)) if first.name != database.name => {
                 let error = Error::input(format!(
                     "a statement writes to one database: {other} is in {}, and {written} in {}",
@@ -48,19 +54,19 @@ pub(crate) fn of(session: &Session, parsed: &Parsed, open: Option<&TransactionCo
                 ));
                 return Err(error.with_hint("write a statement for each"));
             }
-            _ => home = Some((database, written)),
+            _ => target = Some((database, written)),
         }
-        targets.extend(target.filter(|_| subject.has_rows));
+        targets.extend(table.filter(|_| subject.has_rows));
     }
-    let Some((home, _)) = home else {
+    let Some((target, _)) = target else {
         let of_transaction = open.and_then(|transaction| places.database(transaction.database()));
-        let home = of_transaction.unwrap_or_else(|| places.current());
-        return Ok(Home { session: session.at(home), targets });
+        let target = of_transaction.unwrap_or_else(|| places.current());
+        return Ok(TargetDatabase { session: session.at(target), targets });
     };
-    if home.is_read_only && parsed.writes() {
-        return Err(read_only(home));
+    if target.is_read_only && parsed.writes() {
+        return Err(read_only(target));
     }
-    Ok(Home { session: session.at(home), targets })
+    Ok(TargetDatabase { session: session.at(target), targets })
 }
 
 /// The error of writing to a read-only database.

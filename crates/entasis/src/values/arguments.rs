@@ -5,6 +5,7 @@ use entasis_vector::{DataType, Result, Value};
 
 /// The argument for one parameter.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Argument {
     /// A value.
     Value(Value, DataType),

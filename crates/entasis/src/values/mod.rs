@@ -2,6 +2,8 @@
 
 pub(crate) mod arguments;
 pub mod convert;
+#[cfg(feature = "serde")]
+mod deserialize;
 pub mod params;
 pub mod row;
 pub mod rows;

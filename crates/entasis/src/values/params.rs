@@ -60,6 +60,7 @@ pub trait Params {
 
 /// The values of parameters, in their order or with their names.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Given<'a> {
     /// A value for each parameter, in order.
     InOrder(Vec<(Value, DataType)>),

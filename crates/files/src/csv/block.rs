@@ -1,8 +1,8 @@
 //! Blocks of whole records, into which CSV files are cut one after the other.
 
 use super::encoding::Input;
+use super::files::{CsvFile, CsvFiles};
 use super::lines::{lines, preamble};
-use super::read::{CsvFile, Inner};
 use super::record::last_record_end;
 use crate::source::{PipeUse, open_bytes};
 use entasis_engine::exec::{CancelFlag, MemoryBudget, Reservation};
@@ -62,7 +62,7 @@ impl Records {
 
 /// Cuts the files into blocks of whole records.
 pub(super) struct Splitter {
-    relation: Arc<Inner>,
+    relation: Arc<CsvFiles>,
     cancel: CancelFlag,
     /// The files to read, in order.
     files: Vec<usize>,
@@ -99,7 +99,7 @@ impl Block {
 impl Splitter {
     /// Cuts these files of a relation, in order.
     pub(super) fn new(
-        relation: Arc<Inner>,
+        relation: Arc<CsvFiles>,
         files: Vec<usize>,
         cancel: CancelFlag,
         memory: &Arc<MemoryBudget>,

@@ -2,6 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`dialect`] | the rules by which bytes are split into fields |
 //! | [`encoding`] | converts the bytes of a file to UTF-8 |
 //! | [`record`] | splits bytes into records and fields: the only module that knows quotes |
 //! | [`parse`] | fast conversion of texts of the common types to values |
@@ -11,14 +12,18 @@
 //! | [`open`] | combines what is found in several files into one relation |
 //! | [`time_format`] | dates in other formats than ISO's |
 //! | [`field`] | fields to values |
+//! | [`files`] | what is known of the files of a relation |
+//! | [`block`] | cuts files into blocks of whole records |
 //! | [`read`] | the parallel scan |
 //! | [`reject`] | rejected rows, as rows of a table |
 //! | [`write`] | rows to text |
 //! | [`text`] | text being written, and values at its end |
 
 mod block;
+mod dialect;
 mod encoding;
 mod field;
+mod files;
 mod guess;
 mod lines;
 mod open;
@@ -39,10 +44,9 @@ pub use time_format::TimeFormats;
 use super::codec::Codec;
 use super::delimiter::Delimiter;
 use super::option_values::{
-    byte_option, count_option, delimiter_option, flag_option, text_option, texts_option, type_option,
-    types_option,
+    ParseType, byte_option, count_option, delimiter_option, flag_option, text_option, texts_option,
+    type_option, types_option,
 };
-use crate::ParseType;
 use entasis_functions::Argument;
 use entasis_functions::TimeZone;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
@@ -243,15 +247,4 @@ fn byte_or_none(name: &str, value: &Argument) -> Result<Option<u8>> {
         "" => Ok(None),
         _ => byte_option(name, value).map(Some),
     }
-}
-
-/// The rules by which the bytes of a file are split into fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Dialect {
-    delimiter: Delimiter,
-    quote: Option<u8>,
-    escape: Option<u8>,
-    comment: Option<u8>,
-    /// Whether an empty line is a row. In files of one column it is a row with a NULL.
-    blank_rows: bool,
 }

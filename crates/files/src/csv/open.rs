@@ -7,12 +7,14 @@
 //!    files.
 //! 4. Columns from the paths come last.
 
+use super::CsvOptions;
+use super::dialect::Dialect;
 use super::encoding::Input;
+use super::files::CsvFile;
 use super::guess::Guess;
 use super::lines::{lines, preamble};
-use super::read::{CsvFile, CsvRelation};
+use super::read::CsvRelation;
 use super::sniff::{Sniffed, sniff};
-use super::{CsvOptions, Dialect};
 use crate::codec::Codec;
 use crate::columns::{Origin, place_of};
 use crate::delimiter::Delimiter;

@@ -14,56 +14,27 @@
 //! instead, and with `store_rejects` it is also recorded. Which rows these are must not depend on the query,
 //! so all columns are converted then.
 
+use super::CsvOptions;
 use super::block::{Block, OWNER, Records, Splitter};
 use super::field::{Texts, read_column};
+use super::files::{CsvFile, CsvFiles};
 use super::lines::lines;
 use super::record::{Scanner, Span};
 use super::reject::{Reject, RejectKind};
-use super::{CsvOptions, Dialect};
 use crate::bounds::Bounds;
 use crate::columns::{Origin, write_constants};
-use crate::pipe::Pipe;
 use entasis_engine::exec::{MemoryBudget, QueryContext, Reservation};
 use entasis_engine::pruning::PruningPredicate;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Selection, Vector};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a text that errors show at most.
 const SHOWN_BYTES: usize = 1 << 10;
 
-/// A file, and what is known about it.
-#[derive(Debug)]
-pub(super) struct CsvFile {
-    pub(super) path: PathBuf,
-    /// If it is one.
-    pub(super) pipe: Option<Arc<Pipe>>,
-    pub(super) dialect: Dialect,
-    /// Whether the first record contains the names of the columns.
-    pub(super) header: bool,
-    /// Number of fields in a record; 0 for a file without records.
-    pub(super) width: usize,
-    /// The source of each column of the relation.
-    pub(super) columns: Vec<Origin>,
-}
-
-/// What a relation of CSV files is.
-pub(super) struct Inner {
-    pub(super) name: String,
-    pub(super) schema: Schema,
-    /// For each column, whether its type was guessed, so that a later value may not fit.
-    pub(super) guessed: Vec<bool>,
-    pub(super) files: Vec<CsvFile>,
-    /// The bytes of text in all of them; `None` if a pipe is among them.
-    pub(super) bytes: Option<u64>,
-    pub(super) row_bytes: f64,
-    pub(super) options: CsvOptions,
-}
-
 /// Files whose first rows were examined, as a relation.
-pub(super) struct CsvRelation(Arc<Inner>);
+pub(super) struct CsvRelation(Arc<CsvFiles>);
 
 impl CsvRelation {
     /// The relation of `files`, which have `bytes` bytes in total, if that is known, and `row_bytes` bytes
@@ -77,7 +48,7 @@ impl CsvRelation {
         row_bytes: f64,
         options: CsvOptions,
     ) -> CsvRelation {
-        CsvRelation(Arc::new(Inner {
+        CsvRelation(Arc::new(CsvFiles {
             name: name.to_owned(),
             schema,
             guessed,
@@ -151,7 +122,7 @@ impl Relation for CsvRelation {
 }
 
 struct CsvSource {
-    relation: Arc<Inner>,
+    relation: Arc<CsvFiles>,
     columns: Vec<usize>,
     given: usize,
     /// Distinguishes the rejects of this scan from those of others.
@@ -192,7 +163,7 @@ impl Source for CsvSource {
 }
 
 struct CsvWorker {
-    relation: Arc<Inner>,
+    relation: Arc<CsvFiles>,
     splitter: Arc<Mutex<Splitter>>,
     columns: Vec<usize>,
     /// The number of requested columns; the others are only checked.

@@ -9,7 +9,7 @@
 //! A quote that is never closed makes the rest of the bytes one field; the scanner reports its position
 //! ([`Scanner::unclosed`]). A line that begins with the comment character is skipped.
 
-use super::Dialect;
+use super::dialect::Dialect;
 use crate::delimiter::Delimiter;
 
 /// The position of a field's text.

@@ -8,9 +8,10 @@
 //! 3. **Header**: the first row is a header if it has a name in a column whose other rows have another type
 //!    than text, or if everything is text and nothing in the first row looks like a value.
 
+use super::CsvOptions;
+use super::dialect::Dialect;
 use super::guess::{Guess, is_value};
 use super::record::{Scanner, Span};
-use super::{CsvOptions, Dialect};
 use crate::delimiter::Delimiter;
 use entasis_vector::{DataType, Error, Result};
 

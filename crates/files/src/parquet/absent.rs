@@ -7,8 +7,8 @@
 //! Both are asked for conditions that want one of a few values, after the bounds of the row group and its
 //! pages have let it pass. What cannot be read is not relied on: the data says whether the file is damaged.
 
+use super::contents::{Contents, ParquetFile};
 use super::footer::{self, guarded};
-use super::{Inner, ParquetFile};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 use parquet::basic::{Encoding, Type as PhysicalType};
@@ -24,7 +24,7 @@ pub(super) const VALUES_MAX: usize = 64;
 /// A dictionary is read if the row group has so many times as many bytes.
 const DICTIONARY_OF: i64 = 8;
 
-impl Inner {
+impl Contents {
     /// True if no row of a row group has one of these values in a column.
     ///
     /// # Errors

@@ -7,13 +7,13 @@
 //! column that the file lacks, or whose value comes from its path, is a constant.
 
 use super::bytes::{FREE, Pages};
+use super::contents::{Contents, ParquetFile};
 use super::footer::{self, guarded};
 use super::morsel::Morsel;
-use super::{Batches, Inner, ParquetFile};
 use crate::columns::write_constants;
 use arrow_array::RecordBatch;
 use entasis_arrow::Importer;
-use entasis_engine::exec::Reservation;
+use entasis_engine::exec::{MemoryBudget, QueryContext, Reservation};
 use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
@@ -25,9 +25,24 @@ use std::sync::Arc;
 /// The part of the memory that is free that the rows of one batch may take.
 const BATCH_SHARE: usize = 16;
 
+/// How many rows are decoded at once, and the memory for them.
+#[derive(Clone)]
+pub(super) struct Batches {
+    /// The most rows of a chunk.
+    pub(super) rows: usize,
+    pub(super) memory: Arc<MemoryBudget>,
+}
+
+impl Batches {
+    pub(super) fn of(context: &QueryContext) -> Batches {
+        let memory = MemoryBudget::part_of(&context.memory, "long values of Parquet files");
+        Batches { rows: context.settings.chunk_rows.max(1), memory }
+    }
+}
+
 /// One worker's decoder of some columns.
 pub(super) struct Decoder {
-    relation: Arc<Inner>,
+    relation: Arc<Contents>,
     columns: Vec<usize>,
     batches: Batches,
     state: State,
@@ -61,7 +76,7 @@ enum State {
 impl Decoder {
     /// A decoder of `columns` of the relation, and of the numbers of rows, if the last of them is that behind
     /// the relation's last.
-    pub(super) fn new(relation: &Arc<Inner>, mut columns: Vec<usize>, batches: &Batches) -> Decoder {
+    pub(super) fn new(relation: &Arc<Contents>, mut columns: Vec<usize>, batches: &Batches) -> Decoder {
         let numbers = columns.pop_if(|last| *last == relation.schema.len()).map(|_| RowNumbers::new());
         let vector = |&column: &usize| Vector::new(relation.schema[column].ty.physical());
         Decoder {

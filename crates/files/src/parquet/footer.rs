@@ -1,6 +1,5 @@
 //! Footers of Parquet files, and calls of the Parquet library, which may fail in any way on damaged bytes.
 
-use super::DICTIONARY_BYTES;
 use crate::pipe::is_pipe;
 use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema, TimeUnit};
 use entasis_vector::{Error, Result};
@@ -12,6 +11,9 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The most bytes of a compressed dictionary in a file whose column is read as codes.
+const DICTIONARY_BYTES: i64 = 16 << 10;
 
 /// Reads the footer of a file.
 ///

@@ -1,6 +1,6 @@
 //! Parquet files as a relation, and the row groups of those that are written ([`row_groups`]).
 //!
-//! 1. Opening reads the footers: schema, row counts, statistics. `unite` makes one list of columns from
+//! 1. Opening reads the footers: schema, row counts, statistics ([`contents`]). `unite` makes one list of columns from
 //!    them.
 //! 2. A scan lists the row groups that may contain qualifying rows, by the statistics of the columns that
 //!    filters name and by the values in the paths.
@@ -23,6 +23,7 @@
 mod absent;
 mod bytes;
 mod compression;
+mod contents;
 mod decode;
 mod dictionaries;
 mod footer;
@@ -39,34 +40,29 @@ pub(crate) use row_groups::{Encoded, RowGroups};
 use super::columns::Origin;
 use super::paths::{self, FileOptions};
 use crate::bounds::Bounds;
-use arrow_array::{Array, ArrayRef};
-use entasis_arrow::array_to_vector;
-use entasis_engine::exec::{MemoryBudget, QueryContext};
+use contents::{Contents, ParquetFile};
+use decode::Batches;
+use entasis_engine::exec::QueryContext;
 use entasis_engine::pruning::PruningPredicate;
 use entasis_engine::relation::{
     Certain, ColumnStatistics, Relation, ScanRequest, Source, Statistics, Threshold,
 };
 use entasis_storage::{ROW_GROUP_ROWS, Zone};
-use entasis_vector::{ColumnId, DataType, Error, Result, Schema, Value, Vector};
+use entasis_vector::{ColumnId, Error, Result, Schema, Value};
 use footer::{as_they_stand, guarded, load};
 use morsel::Morsel;
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::basic::{Compression, Type as PhysicalType};
-use parquet::file::statistics::Statistics as ColumnBounds;
 use scan::ParquetSource;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use unite::{United, unite};
 
-/// The most bytes of a compressed dictionary in a file whose column is read as codes.
-const DICTIONARY_BYTES: i64 = 16 << 10;
 /// Number of parts per worker into which the last row groups are cut. More parts end more nearly at the same
 /// time, but each reads the dictionaries of its columns again.
 const PARTS: u64 = 4;
 /// The rows of a part are a multiple of this, so that row groups of a table filled with them are full.
 const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
+
 /// The rows of the first part of a scan for the first rows of an order: as many as a sort keeps before it
 /// knows a threshold.
 const FIRST_ROWS: u64 = 16 << 10;
@@ -100,7 +96,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Ar
         });
     }
     let bounds = schema.iter().map(|_| OnceLock::new()).collect();
-    let mut inner = Inner { name: name.to_owned(), schema, problems, files, bounds, starts: vec![0] };
+    let mut inner = Contents { name: name.to_owned(), schema, problems, files, bounds, starts: vec![0] };
     let rows: Vec<u64> = inner.row_groups().map(|(file, group)| inner.rows(file, group)).collect();
     let add = |before: &mut u64, rows: u64| {
         *before = before.saturating_add(rows);
@@ -110,59 +106,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Ar
     Ok(Arc::new(ParquetRelation(Arc::new(inner))))
 }
 
-/// A file: its path, its footer, and where the relation's columns are in it.
-struct ParquetFile {
-    path: PathBuf,
-    metadata: ArrowReaderMetadata,
-    /// The same footer for readers, with other array types for some columns.
-    reading: ArrowReaderMetadata,
-    /// That with the page indexes, once they were wanted.
-    indexed: OnceLock<ArrowReaderMetadata>,
-    columns: Vec<Origin>,
-}
-
-impl ParquetFile {
-    /// The number in the file of a column of the relation.
-    fn column(&self, column: usize) -> Option<usize> {
-        match self.columns[column] {
-            Origin::Column(place) => Some(place),
-            Origin::Value(_) => None,
-        }
-    }
-
-    /// The name of a row group for messages.
-    fn place(&self, group: usize) -> String {
-        format!("{}, row group {group}", footer::place(&self.path))
-    }
-
-    /// Refuses columns with a compression that is not supported.
-    fn check_codecs(&self, group: usize, columns: &[Option<usize>]) -> Result<()> {
-        let parts = self.metadata.parquet_schema();
-        for (leaf, chunk) in self.metadata.metadata().row_group(group).columns().iter().enumerate() {
-            if chunk.compression() == Compression::LZO
-                && columns.contains(&Some(parts.get_column_root_idx(leaf)))
-            {
-                let (place, column) = (self.place(group), chunk.column_path());
-                return Err(Error::not_supported(format!("the compression LZO ({place}, column {column})")));
-            }
-        }
-        Ok(())
-    }
-}
-
-struct Inner {
-    name: String,
-    schema: Schema,
-    /// For each column, why it cannot be read.
-    problems: Vec<Option<Error>>,
-    files: Vec<ParquetFile>,
-    /// For each column its bounds in each row group of all files, read when first needed.
-    bounds: Box<[OnceLock<Vec<Bounds>>]>,
-    /// For each row group of all files the number of its first row; then the number of all rows.
-    starts: Vec<u64>,
-}
-
-struct ParquetRelation(Arc<Inner>);
+struct ParquetRelation(Arc<Contents>);
 
 impl fmt::Debug for ParquetRelation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,45 +114,11 @@ impl fmt::Debug for ParquetRelation {
     }
 }
 
-impl Inner {
-    /// The row groups of all files, in order: file, row group.
-    fn row_groups(&self) -> impl Iterator<Item = (usize, usize)> {
-        let groups = |(index, file): (usize, &ParquetFile)| {
-            (0..file.metadata.metadata().num_row_groups()).map(move |group| (index, group))
-        };
-        self.files.iter().enumerate().flat_map(groups)
-    }
-
-    /// Refuses columns that cannot be read.
-    fn check(&self, request: &ScanRequest) -> Result<()> {
-        // There is none for the numbers of rows.
-        let problem = |(_, column): &(ColumnId, usize)| self.problems.get(*column)?.clone();
-        request.columns.iter().find_map(problem).map_or(Ok(()), Err)
-    }
-
-    /// The rows of all files.
-    fn all_rows(&self) -> u64 {
-        self.row_groups().map(|(file, group)| self.rows(file, group)).sum()
-    }
-
-    fn rows(&self, file: usize, group: usize) -> u64 {
-        self.files[file].metadata.metadata().row_group(group).num_rows().max(0) as u64
-    }
-
-    fn bounds(&self, column: usize) -> &[Bounds] {
-        self.bounds[column].get_or_init(|| {
-            let mut bounds = Vec::new();
-            for file in 0..self.files.len() {
-                bounds.extend(self.file_bounds(file, column));
-            }
-            bounds
-        })
-    }
-
+impl ParquetRelation {
     /// The morsels, numbered, in the order in which they should be read for the first rows of an order by
     /// `column`: those first that have them by their bounds. The first one is cut in two.
     fn best_first(&self, morsels: Vec<Morsel>, column: usize, threshold: &Threshold) -> Vec<(u64, Morsel)> {
-        let bounds = self.bounds(column);
+        let bounds = self.0.bounds(column);
         let zone = |morsel: &Morsel| {
             let bounds = &bounds[morsel.index];
             let (min, max) = (bounds.min.clone()?, bounds.max.clone()?);
@@ -231,92 +141,6 @@ impl Inner {
             numbered.insert(1, rest);
         }
         numbered
-    }
-
-    /// Bounds of a column in each row group of a file. Bounds that are unknown, incomparable or unreliable
-    /// are absent.
-    fn file_bounds(&self, file_index: usize, column: usize) -> Vec<Bounds> {
-        let file = &self.files[file_index];
-        let metadata = file.metadata.metadata();
-        let mut bounds: Vec<Bounds> = (0..metadata.num_row_groups())
-            .map(|group| Bounds {
-                min: None,
-                max: None,
-                occur: false,
-                nulls: None,
-                rows: self.rows(file_index, group),
-            })
-            .collect();
-        let ty = self.schema[column].ty;
-        let place = match &file.columns[column] {
-            Origin::Column(place) => *place,
-            Origin::Value(value) => {
-                return bounds.into_iter().map(|known| Bounds::constant(value, known.rows)).collect();
-            }
-        };
-        let field = file.metadata.schema().field(place);
-        // What the file knows of the leaves of a nested column says nothing of its values.
-        if ty.is_nested() || !entasis_arrow::from_arrow_field(field).is_ok_and(|own| own == ty) {
-            return bounds;
-        }
-        let statistics = guarded(
-            || footer::place(&file.path),
-            || {
-                let groups = metadata.row_groups();
-                let schema = file.metadata.schema();
-                let converter =
-                    StatisticsConverter::try_new(field.name(), schema, file.metadata.parquet_schema())?;
-                let index = converter.parquet_column_index();
-                let mins = converter.row_group_mins(groups)?;
-                let maxs = converter.row_group_maxes(groups)?;
-                let nulls =
-                    converter.with_missing_null_counts_as_zero(false).row_group_null_counts(groups)?;
-                Ok::<_, parquet::errors::ParquetError>((index, mins, maxs, nulls))
-            },
-        );
-        let Ok((Some(index), mins, maxs, nulls)) = statistics else { return bounds };
-        let (mins, maxs) = (values(&mins, ty), values(&maxs, ty));
-        for (group, bounds) in bounds.iter_mut().enumerate() {
-            if nulls.is_valid(group) {
-                bounds.nulls = Some(nulls.value(group));
-            }
-            // Old writers compared the bytes of strings as signed numbers.
-            let chunk = metadata.row_group(group).column(index);
-            let dubious = chunk.statistics().is_some_and(|s| s.is_min_max_deprecated())
-                && matches!(
-                    chunk.column_type(),
-                    PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY
-                );
-            if !dubious {
-                bounds.min = mins.get(group).filter(|value| !value.is_null()).cloned();
-                bounds.max = maxs.get(group).filter(|value| !value.is_null()).cloned();
-                bounds.occur = chunk.statistics().is_some_and(|known| occur(known, chunk.column_type()));
-            }
-        }
-        bounds
-    }
-}
-
-/// True if the bounds of a column, stored as `stored`, are values of it: writers may cut long ones, and say
-/// so. Numbers are never cut; floats are left out, whose NaNs have no place among them, and so are bounds of
-/// old writers, who compared unsigned numbers as signed ones.
-fn occur(bounds: &ColumnBounds, stored: PhysicalType) -> bool {
-    match stored {
-        _ if bounds.is_min_max_deprecated() => false,
-        PhysicalType::BOOLEAN | PhysicalType::INT32 | PhysicalType::INT64 => true,
-        PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY => {
-            bounds.min_is_exact() && bounds.max_is_exact()
-        }
-        _ => false,
-    }
-}
-
-/// The elements of a short array; empty if they cannot be converted.
-fn values(array: &ArrayRef, ty: DataType) -> Vec<Value> {
-    let mut vector = Vector::new(ty.physical());
-    match array_to_vector(array, 0, array.len(), ty, &mut vector) {
-        Ok(()) => (0..array.len()).map(|i| vector.value(i, ty)).collect(),
-        Err(_) => Vec::new(),
     }
 }
 
@@ -433,25 +257,10 @@ impl Relation for ParquetRelation {
         }
         let threshold = request.thresholds.iter().find_map(|(id, own)| Some((column_of(*id)?, own)));
         let morsels = match threshold {
-            Some((column, threshold)) => inner.best_first(morsels, column, threshold),
+            Some((column, threshold)) => self.best_first(morsels, column, threshold),
             None => (0..).zip(morsels).collect(),
         };
         Ok(Arc::new(ParquetSource::new(inner.clone(), request, Batches::of(context), morsels)))
-    }
-}
-
-/// How many rows are decoded at once, and the memory for them.
-#[derive(Clone)]
-struct Batches {
-    /// The most rows of a chunk.
-    rows: usize,
-    memory: Arc<MemoryBudget>,
-}
-
-impl Batches {
-    fn of(context: &QueryContext) -> Batches {
-        let memory = MemoryBudget::part_of(&context.memory, "long values of Parquet files");
-        Batches { rows: context.settings.chunk_rows.max(1), memory }
     }
 }
 
@@ -460,19 +269,20 @@ mod tests {
     use super::*;
     use crate::test_files::{Directory, read};
     use crate::{Options, open};
-    use arrow_array::RecordBatch;
     use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, RecordBatch};
     use arrow_array::{
         Date32Array, Float64Array, Int32Array, Int64Array, ListArray, StringArray, StructArray,
     };
     use arrow_cast::cast;
     use arrow_schema::DataType as ArrowType;
     use arrow_schema::Field as ArrowField;
-    use entasis_engine::exec::{CancelFlag, Settings};
+    use entasis_engine::exec::{CancelFlag, MemoryBudget, Settings};
     use entasis_vector::Chunk;
-    use entasis_vector::ErrorKind;
     use entasis_vector::expr::{CompareOp, Expr};
+    use entasis_vector::{DataType, ErrorKind};
     use parquet::arrow::ArrowWriter;
+    use parquet::basic::Compression;
     use parquet::file::properties::WriterProperties;
     use std::fs::File;
     use std::path::Path;

@@ -11,10 +11,10 @@
 //! like those of row groups.
 
 use super::absent::{VALUES_MAX, wanted_values};
+use super::contents::{Contents, ParquetFile, values};
 use super::footer::{self, guarded};
 use super::morsel::Morsel;
 use super::select::Selected;
-use super::{Inner, ParquetFile, values};
 use crate::bounds::Bounds;
 use arrow_array::Array;
 use entasis_engine::pruning::PruningPredicate;
@@ -51,7 +51,7 @@ impl ParquetFile {
     }
 }
 
-impl Inner {
+impl Contents {
     /// The rows of `morsel` for which all `conditions` may hold, by page indexes and Bloom filters.
     /// `column_of` knows the relation's columns.
     ///

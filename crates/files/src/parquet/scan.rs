@@ -1,10 +1,10 @@
 //! The scan of Parquet files: workers take row groups or parts of them, find the rows that are needed
 //! ([`super::select`]), and decode the requested columns ([`super::decode`]).
 
-use super::decode::Decoder;
+use super::contents::Contents;
+use super::decode::{Batches, Decoder};
 use super::morsel::Morsel;
 use super::select::{Conditions, Selected, Selector};
-use super::{Batches, Inner};
 use entasis_engine::pruning::PruningPredicate;
 use entasis_engine::relation::{ScanRequest, Source, SourceWorker};
 use entasis_vector::expr::Expr;
@@ -20,7 +20,7 @@ struct Shared {
 }
 
 pub(super) struct ParquetSource {
-    relation: Arc<Inner>,
+    relation: Arc<Contents>,
     columns: Arc<[(ColumnId, usize)]>,
     conditions: Option<Arc<Conditions>>,
     batches: Batches,
@@ -30,7 +30,7 @@ pub(super) struct ParquetSource {
 impl ParquetSource {
     /// A scan of `morsels`, which have their places in the order of the files.
     pub(super) fn new(
-        relation: Arc<Inner>,
+        relation: Arc<Contents>,
         request: &ScanRequest,
         batches: Batches,
         morsels: Vec<(u64, Morsel)>,
@@ -71,7 +71,7 @@ impl Source for ParquetSource {
 }
 
 struct ParquetWorker {
-    relation: Arc<Inner>,
+    relation: Arc<Contents>,
     columns: Arc<[(ColumnId, usize)]>,
     conditions: Option<Arc<Conditions>>,
     decoder: Decoder,

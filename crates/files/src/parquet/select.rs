@@ -10,9 +10,9 @@
 //! rows has its price. So a row group of which more than a quarter pass is decoded whole, and while that is
 //! so of the rows tested so far, only one row group in [`RETRY`] is tested.
 
-use super::decode::Decoder;
+use super::contents::Contents;
+use super::decode::{Batches, Decoder};
 use super::morsel::Morsel;
-use super::{Batches, Inner};
 use entasis_engine::relation::{ScanRequest, Threshold};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Result};
@@ -27,7 +27,7 @@ const RETRY: u64 = 8;
 
 /// What workers share: the conditions of a scan, and how many rows satisfied them.
 pub(super) struct Conditions {
-    relation: Arc<Inner>,
+    relation: Arc<Contents>,
     /// Filters that may be asked twice.
     filters: Vec<Expr>,
     thresholds: Vec<(Expr, Arc<Threshold>)>,
@@ -43,7 +43,7 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// The conditions of a scan; `None` if rows cannot be selected by them.
-    pub(super) fn of(relation: &Arc<Inner>, request: &ScanRequest) -> Option<Conditions> {
+    pub(super) fn of(relation: &Arc<Contents>, request: &ScanRequest) -> Option<Conditions> {
         let meta = |id: ColumnId| {
             let (_, column) = request.columns.iter().find(|(own, _)| *own == id)?;
             Some((*column, ColumnMeta::new(id, relation.schema[*column].ty)))
@@ -98,7 +98,7 @@ impl Conditions {
     /// The rows of `morsel` that indexes of the file do not rule out.
     ///
     /// # Errors
-    /// Those of [`Inner::indexed_rows`].
+    /// Those of [`Contents::indexed_rows`].
     pub(super) fn indexed_rows(&self, morsel: &Morsel) -> Result<Selected> {
         let conditions: Vec<Expr> = self.filters.iter().cloned().chain(self.moving()).collect();
         let column_of =

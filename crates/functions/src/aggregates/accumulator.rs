@@ -1,6 +1,6 @@
 //! The interface of an aggregate's accumulator, for one group.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::definition::row::Row;
 use entasis_vector::{DataType, Result, Value};
 

@@ -1,8 +1,8 @@
 //! Aggregates that depend on an order: first and last, the value at an extreme, the most frequent value,
 //! quantiles.
 
-use super::Kind;
 use super::accumulator::{Accumulator, Call, held, room};
+use super::kind::Kind;
 use crate::definition::row::Row;
 use entasis_vector::expr::calendar::{add_intervals, scale_interval};
 use entasis_vector::types::Interval;

@@ -1,27 +1,10 @@
 //! Aggregates of pairs of floats, (y, x) in the order of their arguments: covariance, correlation, linear
 //! regression. Rows in which either is NULL are skipped.
 
-use super::Kind;
 use super::accumulator::{Accumulator, Call};
+use super::kind::{Kind, Line};
 use crate::definition::row::Row;
 use entasis_vector::{Result, Value};
-
-/// The results of linear regression, and of the sums from which it is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Line {
-    AverageX,
-    AverageY,
-    Count,
-    Intercept,
-    /// The square of the correlation coefficient.
-    Fit,
-    Slope,
-    /// The sum of the squared deviations of x from its mean.
-    SquaresX,
-    SquaresY,
-    /// The sum of the products of the deviations.
-    Products,
-}
 
 /// Count, means, and the sums of squared deviations from them and of their products.
 #[derive(Default, Clone)]

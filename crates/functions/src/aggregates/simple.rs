@@ -1,7 +1,7 @@
 //! Aggregates that fold row by row: counts, products, means of dates, bits, concatenated texts.
 
-use super::Kind;
 use super::accumulator::{Accumulator, Call, room};
+use super::kind::Kind;
 use crate::definition::row::Row;
 use entasis_vector::statement::{LONGEST, too_long};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};

@@ -1,7 +1,8 @@
 //! Accumulators for any number of groups, as the engine sees them.
 
 use super::accumulator::{Accumulator, Call};
-use super::{Kind, distinct, order, pairs, simple, statistics};
+use super::kind::Kind;
+use super::{distinct, order, pairs, simple, statistics};
 use crate::definition::row::{Argument, Row};
 use crate::time_zone::TimeZone;
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};

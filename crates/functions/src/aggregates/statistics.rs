@@ -1,7 +1,7 @@
 //! Statistical aggregates of floats: exact sums, other kinds of means, higher moments.
 
-use super::Kind;
 use super::accumulator::{Accumulator, Call};
+use super::kind::Kind;
 use crate::definition::row::Row;
 use entasis_vector::{Error, Result, Value};
 

@@ -3,7 +3,7 @@
 use super::{definition, total};
 use crate::catalog::signature::resolve;
 use crate::definition::Definition;
-use crate::definition::row::{Argument, Kernel, Row, Writer};
+use crate::definition::row::{Argument, Kernel, Row};
 use crate::expressions::external::fold_external;
 use crate::expressions::fold;
 use crate::time_zone::TimeZone;
@@ -14,6 +14,7 @@ use entasis_vector::types::Interval;
 use entasis_vector::value::Value;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::writer::StringMaker;
+use entasis_vector::writer::Writer;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Native, PhysicalType, Result, Vector};
 use std::fmt;
 use std::sync::Arc;

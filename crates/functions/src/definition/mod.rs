@@ -9,7 +9,7 @@
 pub mod row;
 
 use entasis_vector::{DataType, Result, Value};
-pub use row::{Kernel, Row, Writer, nth, written};
+pub use row::{Kernel, Row, nth, written};
 
 /// A group of functions on one subject: a section of the page.
 #[derive(Debug)]

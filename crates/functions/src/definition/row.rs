@@ -10,7 +10,7 @@ use entasis_vector::parts::Part;
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::value::nested::{self, Parts};
 use entasis_vector::vector::uuid_from_ordered;
-pub use entasis_vector::writer::Writer;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, PhysicalType, Result, StringView, Value, Vector};
 use std::fmt::{self, Write};
 

@@ -1,10 +1,11 @@
 //! Functions of bytes: hexadecimal and other codes, encodings, digests, single bytes and bits.
 
-use crate::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes, written};
+use crate::definition::{Definition, Kernel, Row, define, elsewhere, takes, written};
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine};
 use entasis_vector::statement::{Growth, STEP, pieces};
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, characters};
 use md5::Md5;
 use sha1::Sha1;

@@ -1,10 +1,11 @@
 //! Functions of dates, times and intervals, other than formatting. All count in microseconds, so they work
 //! for every year that a type can hold.
 
-use crate::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes};
+use crate::definition::{Definition, Kernel, Row, define, elsewhere, takes};
 use entasis_vector::expr::calendar::{days_in_month, is_finite};
 use entasis_vector::types::MICROS_PER_DAY;
 use entasis_vector::value::{civil_from_days, days_from_civil};
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result};
 
 const TEXT: DataType = DataType::Varchar;

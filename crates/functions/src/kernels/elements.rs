@@ -4,11 +4,12 @@
 use super::lists::{
     POSITION, Set, element_of, list_of, no_such_call, of_list, parts, typed, with_value, written,
 };
-use crate::definition::{Definition, Kernel, Row, Signature, Writer};
+use crate::definition::{Definition, Kernel, Row, Signature};
 use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::statement::Looks;
 use entasis_vector::value::nested;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, Value};
 
 const NUMBERS: DataType = DataType::Int64;

@@ -1,7 +1,8 @@
 //! Patterns of LIKE and SIMILAR TO, with a character that escapes others, and texts as patterns.
 
-use crate::definition::{Definition, Kernel, Row, Writer, define, takes};
+use crate::definition::{Definition, Kernel, Row, define, takes};
 use entasis_vector::expr::pattern::Pattern;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result};
 
 const TEXT: DataType = DataType::Varchar;

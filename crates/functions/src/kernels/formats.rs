@@ -4,9 +4,10 @@ use super::number_patterns::{self, Number};
 use super::to_char::{self, Moment};
 use super::to_date;
 use super::{printf, strftime};
-use crate::definition::{Body, Definition, Kernel, Overload, Row, Signature, Writer, define, takes};
+use crate::definition::{Body, Definition, Kernel, Overload, Row, Signature, define, takes};
 use entasis_vector::expr::calendar::day_of;
 use entasis_vector::types::Interval;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, Value};
 
 const TEXT: DataType = DataType::Varchar;

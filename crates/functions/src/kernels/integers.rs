@@ -1,6 +1,7 @@
 //! Functions of integers, and those that extend them to other numbers: factorials, divisors, bits.
 
-use super::numbers::{float, out_of_range};
+use super::numbers::float;
+use super::rounding::out_of_range;
 use super::special::{gamma, ln_gamma};
 use crate::definition::{Definition, Kernel, define, takes};
 use entasis_vector::{DataType, Error};

@@ -2,8 +2,9 @@
 
 use super::lists::{element, no_such_call, of_list, typed};
 use super::text::split_at;
-use crate::definition::{Definition, Kernel, Row, Signature, Writer};
+use crate::definition::{Definition, Kernel, Row, Signature};
 use entasis_vector::value::nested;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Result};
 
 const TEXT: DataType = DataType::Varchar;

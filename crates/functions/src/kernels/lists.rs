@@ -3,11 +3,12 @@
 //!
 //! Positions count from 1; negative ones from the end. What lies outside a list is NULL.
 
-use crate::definition::{Body, Definition, Kernel, Row, Signature, Writer, nth};
+use crate::definition::{Body, Definition, Kernel, Row, Signature, nth};
 use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::statement::{self, Growth};
 use entasis_vector::value::nested;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result};
 use std::collections::BTreeSet;
 use std::ops::Deref;

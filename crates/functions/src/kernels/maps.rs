@@ -2,12 +2,15 @@
 //! (`entasis_vector::value::nested`). A key is found by its bytes, from the first entry on.
 
 use super::lists::{element_of, list_of, no_such_call, typed, written};
-use crate::definition::{Body, Definition, Kernel, Row, Signature, Writer};
+use crate::definition::{Body, Definition, Kernel, Row, Signature};
 use crate::expressions::fold;
 use crate::types::common_of;
 use entasis_vector::parts::Part;
 use entasis_vector::value::nested::{self, Reader};
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, Value};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Entries of the functions of this file.
 pub const FUNCTIONS: &[Definition] = &[
@@ -50,6 +53,21 @@ pub const FUNCTIONS: &[Definition] = &[
             }
         },
         &[("map_from_entries([{'k': 'a', 'v': 1}, {'k': 'b', 'v': 2}])", "{a=1, b=2}")],
+    ),
+    typed(
+        &["map_concat"],
+        "map, …",
+        "map",
+        "the entries of all maps; the last value of a key counts, where the key is first",
+        |types| {
+            let map = match common_of(types) {
+                Some(map @ DataType::Map(_)) => map,
+                Some(DataType::Null) => DataType::map(DataType::Null, DataType::Null),
+                _ => return Err(no_such_call()),
+            };
+            Ok(Signature { args: vec![map; types.len()], result: map, kernel: Kernel::TextOfNulls(concat) })
+        },
+        &[("map_concat(MAP {'a': 1, 'b': 2}, MAP {'a': 3}, NULL)", "{a=3, b=2}")],
     ),
     typed(
         &["cardinality"],
@@ -208,6 +226,26 @@ fn made(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     nested::end_list(out.buffer);
     nested::check(out.buffer, row.result)?;
     Ok(true)
+}
+
+fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let there: Vec<usize> = (0..row.count()).filter(|i| !row.is_null(*i)).collect();
+    if there.is_empty() {
+        return Ok(false);
+    }
+    let mut entries: Vec<&[u8]> = Vec::new();
+    let mut places = HashMap::new();
+    for entry in there.into_iter().flat_map(|i| row.parts(i)) {
+        let Some(entry) = entry? else { continue };
+        match places.entry(first(row, entry)?) {
+            Entry::Occupied(place) => entries[*place.get()] = entry,
+            Entry::Vacant(place) => {
+                place.insert(entries.len());
+                entries.push(entry);
+            }
+        }
+    }
+    written(entries.into_iter().map(|entry| Ok(Some(entry))), out)
 }
 
 fn of_entries(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {

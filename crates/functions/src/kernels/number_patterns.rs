@@ -3,9 +3,9 @@
 //! The number is rounded to the digits that the pattern has after the decimal point. Its digits then fill the
 //! pattern's places from the right: places before the first digit are blanks, or zeros from the first `0` on.
 
-use crate::definition::Writer;
 use entasis_vector::types::pow10;
 use entasis_vector::value::write_decimal;
+use entasis_vector::writer::Writer;
 use entasis_vector::{Error, Result};
 use std::iter::Peekable;
 use std::str::Chars;

@@ -3,7 +3,7 @@
 //! Results out of range are errors or infinities as in DuckDB; a result that is undefined (`ln(0)`,
 //! `asin(2)`) is an error.
 
-use super::rounding::{at_digits, cut, round_float, round_wide, trunc_float, trunc_wide};
+use super::rounding::{at_digits, cut, out_of_range, round_float, round_wide, trunc_float, trunc_wide};
 use crate::definition::{Body, Definition, Kernel, Row, Signature, define, elsewhere, takes};
 use crate::types::{common_of, digits};
 use entasis_vector::{DataType, Error, Result};
@@ -423,10 +423,6 @@ fn quotient(row: &Row<'_>) -> Result<Option<i128>> {
 
 fn by_zero() -> Error {
     Error::input("division by zero")
-}
-
-pub(super) fn out_of_range(name: &str) -> Error {
-    Error::input(format!("{name}: the result is out of range"))
 }
 
 fn one_decimal(types: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {

@@ -1,8 +1,9 @@
 //! Padding and trimming of texts.
 
 use super::text::cut;
-use crate::definition::{Definition, Kernel, Row, Writer, define, takes};
+use crate::definition::{Definition, Kernel, Row, define, takes};
 use entasis_vector::statement::STEP;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Result, characters};
 
 const TEXT: DataType = DataType::Varchar;

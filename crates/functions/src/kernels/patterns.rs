@@ -16,9 +16,10 @@
 //!
 //! A pattern may begin with such letters itself: `(?m)^a.*$`.
 
-use crate::definition::{Body, Definition, Kernel, Row, Signature, Writer, define, takes};
+use crate::definition::{Body, Definition, Kernel, Row, Signature, define, takes};
 use entasis_vector::statement::Looks;
 use entasis_vector::value::nested;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, characters};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;

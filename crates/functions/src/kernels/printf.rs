@@ -2,8 +2,9 @@
 //! [`Spec`].
 
 use super::written::{quote, quote_ident};
-use crate::definition::{Row, Writer};
+use crate::definition::Row;
 use entasis_vector::statement::{Charge, STEP, reserve};
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, Value, characters};
 
 /// The format of one argument.

@@ -1,6 +1,5 @@
 //! `round` and `trunc`: numbers with as many digits after the decimal point, or before it, as are wanted.
 
-use super::numbers::out_of_range;
 use crate::definition::{Kernel, Row, Signature};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -131,4 +130,8 @@ fn cut_wide(row: &Row<'_>, round: bool) -> Result<Option<i128>> {
         _ if cut == 0 => Ok(Some(0)),
         _ => Err(out_of_range("round")),
     }
+}
+
+pub(super) fn out_of_range(name: &str) -> Error {
+    Error::input(format!("{name}: the result is out of range"))
 }

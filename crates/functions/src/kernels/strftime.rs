@@ -2,12 +2,12 @@
 //! without padding.
 
 use super::calendar::{at, date_of, day_name, month_name};
-use crate::definition::Writer;
 use crate::time_zone::TimeZone;
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::extract_date;
 use entasis_vector::types::MICROS_PER_DAY;
 use entasis_vector::value::{civil_from_days, write_offset};
+use entasis_vector::writer::Writer;
 use entasis_vector::{Error, Result};
 use std::fmt::Write;
 

@@ -1,11 +1,10 @@
 //! Functions of text. Positions and lengths count characters, from 1.
 
-use crate::definition::{
-    Body, Definition, Kernel, Overload, Row, Signature, Writer, define, elsewhere, nth, takes,
-};
+use crate::definition::{Body, Definition, Kernel, Overload, Row, Signature, define, elsewhere, nth, takes};
 use entasis_vector::expr::pattern::Finder;
 use entasis_vector::statement::{Looks, STEP, pieces};
 use entasis_vector::value::nested;
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result, characters};
 use std::collections::HashMap;
 

@@ -3,13 +3,13 @@
 
 use super::calendar::{JULIAN_1970, day_name, month_name};
 use super::date_patterns::{Case, Field, Part, ROMAN, iso_start, parts};
-use crate::definition::Writer;
 use crate::time_zone::TimeZone;
 use Field as F;
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::extract_date;
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::value::{civil_from_days, write_offset};
+use entasis_vector::writer::Writer;
 use entasis_vector::{Error, Result};
 
 /// The value to format.

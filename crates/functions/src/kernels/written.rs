@@ -3,7 +3,8 @@
 
 use super::bytes::hex_digits;
 use super::numbers::share;
-use crate::definition::{Definition, Kernel, Row, Writer, define, takes, written};
+use crate::definition::{Definition, Kernel, Row, define, takes, written};
+use entasis_vector::writer::Writer;
 use entasis_vector::{DataType, Error, Result};
 use std::fmt::Write;
 

@@ -16,7 +16,7 @@ use super::decimal::Digits;
 use super::implicit::{Implicit, implicit};
 use super::{Given, Meeting, common};
 use entasis_vector::DataType::{
-    self, Date, Float64, Int64, Interval, Time, Timestamp, TimestampNs, TimestampTz,
+    self, Date, Float64, Int64, Interval, Time, TimeTz, Timestamp, TimestampNs, TimestampTz,
 };
 use entasis_vector::expr::ArithmeticOp;
 
@@ -54,6 +54,8 @@ pub(super) const SIGNATURES: &[(ArithmeticOp, &[Operands])] = &[
             of(Interval, TimestampTz, TimestampTz),
             of(Time, Interval, Time),
             of(Interval, Time, Time),
+            of(TimeTz, Interval, TimeTz),
+            of(Interval, TimeTz, TimeTz),
             of(Interval, Interval, Interval),
         ],
     ),
@@ -71,6 +73,7 @@ pub(super) const SIGNATURES: &[(ArithmeticOp, &[Operands])] = &[
             of(TimestampTz, Interval, TimestampTz),
             of(Time, Time, Interval),
             of(Time, Interval, Time),
+            of(TimeTz, Interval, TimeTz),
             of(Interval, Interval, Interval),
         ],
     ),
@@ -127,7 +130,9 @@ fn numeric(op: ArithmeticOp, left: Given, right: Given) -> Option<Operands> {
 /// Operators on dates, times and intervals.
 fn temporal(op: ArithmeticOp, left: Given, right: Given) -> Option<Operands> {
     let is_temporal = |given: Given| match given {
-        Given::Known(ty) => matches!(ty, Date | Time | Timestamp | TimestampNs | TimestampTz | Interval),
+        Given::Known(ty) => {
+            matches!(ty, Date | Time | TimeTz | Timestamp | TimestampNs | TimestampTz | Interval)
+        }
         _ => false,
     };
     if !is_temporal(left) && !is_temporal(right) {

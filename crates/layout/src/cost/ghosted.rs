@@ -133,8 +133,6 @@ mod tests {
     use super::*;
     use crate::partitioning::Partitioning;
     use crate::random::Random;
-    use crate::solver::{Limits, Prices, solve};
-    use crate::workloads::Workload;
 
     /// The twin: all flows of whole slots.
     fn least(needs: &[i32], before: i32, most: i32) -> i32 {
@@ -161,18 +159,6 @@ mod tests {
             let found: f64 = Ghosted::flow(&frequency).iter().sum();
             assert_eq!(found, f64::from(least(&needs, 0, 18)), "{needs:?}");
         }
-    }
-
-    #[test]
-    fn balanced_workloads_favour_the_finest_partitions_and_growing_ones_do_not() {
-        let model = Ghosted { access: Access::OF_THE_PAPER };
-        let partitions = |workload: Workload| {
-            let prices = Prices::of(&model.terms(&workload.frequency(244, 10_000.0))).expect("finite terms");
-            solve(&prices, &Limits::default()).expect("no limits").partitioning.partitions()
-        };
-        let [point, _, read, _, _, anywhere] = Workload::ALL.map(partitions);
-        assert_eq!((read, anywhere), (244, 244));
-        assert!(point < 244, "{point}");
     }
 
     /// Without changes of rows it is the paper's model.

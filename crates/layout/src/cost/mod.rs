@@ -29,7 +29,7 @@ pub use boxes::blocks_of_box;
 pub use engine::{Engine, Machine, Stored};
 pub use ghosted::Ghosted;
 pub use paper::{Access, Paper};
-pub use sla_bounds::Promises;
+pub use sla_bounds::SlaBounds;
 
 use crate::frequency::Frequency;
 use crate::partitioning::Partitioning;

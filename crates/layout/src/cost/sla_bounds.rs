@@ -1,18 +1,18 @@
-//! Latencies of single operations by the model of our storage, and the widest partitions that keep a promise
+//! Latencies of single operations by the model of our storage, and the widest partitions that keep a bound
 //! about them (the SLAs of section 5 of *Optimal Column Layout for Hybrid Workloads*, for our engine).
 //!
-//! | promise | bounds | by |
+//! | SLA | bounds | by |
 //! |---|---|---|
 //! | reads | the slices that a point query compares, at worst all of its partition | [`Engine::point_query`] |
 //! | updates | the slices in which an insert looks for its key, and for a ghost | [`Engine::insert`] |
 //!
-//! In the paper an update pays for the partitions that its ripple crosses, so that a promise about updates
+//! In the paper an update pays for the partitions that its ripple crosses, so that a bound of updates
 //! bounds their number. Here an insert looks through its partition, and moves two rows on average in one of
-//! any width, so that both promises bound the width. A table declared with partitions of W slices has some of
-//! up to 2 W − 1, since a partition is cut in two when it has 2 W: that is what must keep the promise
+//! any width, so that both bounds limit the width. A table declared with partitions of W slices has some of
+//! up to 2 W − 1, since a partition is cut in two when it has 2 W: that is what must keep the bound
 //! ([`Engine::declared_width`]).
 //!
-//! Not promised: the single insert that does the moving ([`Engine::insert_at_worst`]), waiting for locks and
+//! Not bounded: the single insert that does the moving ([`Engine::insert_at_worst`]), waiting for locks and
 //! for the disk, and what a statement costs before it reaches storage.
 
 use super::Engine;
@@ -20,7 +20,7 @@ use super::engine::SLICE;
 
 /// Latencies that a table is to have, in nanoseconds. None by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Promises {
+pub struct SlaBounds {
     /// Of a point query.
     pub read: Option<f64>,
     /// Of an insert.
@@ -43,16 +43,16 @@ impl Engine {
         self.lookup + self.write + SLICE * self.move_row * width.max(1) as f64
     }
 
-    /// The widest partition, in slices, that keeps the promises. One slice if none does: there are no
-    /// narrower ones. `None` if nothing is promised.
-    pub fn widest(&self, promises: &Promises) -> Option<usize> {
+    /// The widest partition, in slices, that keeps the bounds. One slice if none does: there are no
+    /// narrower ones. `None` if nothing is bounded.
+    pub fn widest(&self, bounds: &SlaBounds) -> Option<usize> {
         let slices = |latency: f64, least: f64, each: f64| {
             let more = ((latency - least) / each).floor();
-            // A comparison of floats decides at a border, as it does for whoever checks the promise.
+            // A comparison of floats decides at a border, as it does for whoever checks the bound.
             if more.is_finite() && more > 0.0 { more as usize + 1 } else { 1 }
         };
-        let reads = promises.read.map(|latency| slices(latency, self.point_query(1), self.compare));
-        let updates = promises.update.map(|latency| slices(latency, self.insert(1), self.room()));
+        let reads = bounds.read.map(|latency| slices(latency, self.point_query(1), self.compare));
+        let updates = bounds.update.map(|latency| slices(latency, self.insert(1), self.room()));
         match (reads, updates) {
             (Some(reads), Some(updates)) => Some(reads.min(updates)),
             (reads, updates) => reads.or(updates),
@@ -79,10 +79,10 @@ mod tests {
     use crate::random::Random;
 
     /// The twin: tries widths one after the other.
-    fn widest(engine: &Engine, promises: &Promises) -> usize {
+    fn widest(engine: &Engine, bounds: &SlaBounds) -> usize {
         let is_kept = |width: usize| {
-            promises.read.is_none_or(|most| engine.point_query(width) <= most)
-                && promises.update.is_none_or(|most| engine.insert(width) <= most)
+            bounds.read.is_none_or(|most| engine.point_query(width) <= most)
+                && bounds.update.is_none_or(|most| engine.insert(width) <= most)
         };
         (1..10_000).take_while(|&width| width == 1 || is_kept(width)).last().unwrap_or(1)
     }
@@ -92,13 +92,13 @@ mod tests {
         let (engine, mut random) = (Engine::default(), Random::new(7));
         for _ in 0..500 {
             let mut latency = || (random.below(3) > 0).then(|| (300 + random.below(40_000)) as f64 + 0.25);
-            let promises = Promises { read: latency(), update: latency() };
-            match engine.widest(&promises) {
-                Some(found) => assert_eq!(found, widest(&engine, &promises), "{promises:?}"),
-                None => assert_eq!(promises, Promises::default()),
+            let bounds = SlaBounds { read: latency(), update: latency() };
+            match engine.widest(&bounds) {
+                Some(found) => assert_eq!(found, widest(&engine, &bounds), "{bounds:?}"),
+                None => assert_eq!(bounds, SlaBounds::default()),
             }
         }
-        assert_eq!(engine.widest(&Promises { read: Some(f64::NAN), update: None }), Some(1));
+        assert_eq!(engine.widest(&SlaBounds { read: Some(f64::NAN), update: None }), Some(1));
     }
 
     /// A declared width grows to less than its double before it is cut.

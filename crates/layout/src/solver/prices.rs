@@ -92,7 +92,7 @@ impl Prices {
     ///
     /// # Errors
     /// If there are no blocks, or terms are not finite.
-    pub(crate) fn of_all(all: &[&Terms], room: u32) -> Result<Vec<Prices>, Unsolvable> {
+    pub fn of_all(all: &[&Terms], room: u32) -> Result<Vec<Prices>, Unsolvable> {
         let mut greatest = 0.0f64;
         for terms in all {
             let parts = [&terms.back, &terms.forward, &terms.trailing, &terms.boundary];
@@ -152,7 +152,10 @@ impl Prices {
     }
 
     /// The weighted mean of several prices, times the sum of the weights. All have the same unit.
-    pub(crate) fn mixed(all: &[Prices], weights: &[i64]) -> Prices {
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn mixed(all: &[Prices], weights: &[i64]) -> Prices {
         let first = &all[0];
         let mut mixed = Prices { before: vec![Before::default(); first.before.len()], ..first.clone() };
         (mixed.reads, mixed.ends, mixed.negative) = (0, 0, None);

@@ -5,7 +5,7 @@
 use super::binder::{Binder, description};
 use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
-use super::resolve::is_home;
+use super::resolve::is_target_database;
 use super::zone::plans;
 use super::{named_types, resolve, sequence, transaction, zone};
 use entasis_binder::Given;
@@ -298,7 +298,7 @@ impl Binder<'_> {
     fn command(&self, command: &Command<ObjectName>) -> Result<Command<String>> {
         let table = |name: &Option<ObjectName>| {
             // A name that is not a table may be the database.
-            name.as_ref().filter(|name| !is_home(name, self.catalog)).map(|name| {
+            name.as_ref().filter(|name| !is_target_database(name, self.catalog)).map(|name| {
                 let name = table_name(name)?;
                 // None of its rows must be held.
                 match self.catalog.definition(&name) {

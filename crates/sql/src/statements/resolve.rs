@@ -64,10 +64,10 @@ pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> 
 }
 
 /// True if a name is that of the database on which the statement works, and not of a table in it.
-pub(crate) fn is_home(name: &ObjectName, catalog: &dyn Catalog) -> bool {
+pub(crate) fn is_target_database(name: &ObjectName, catalog: &dyn Catalog) -> bool {
     match parts_of(name).as_deref() {
         Some([one]) => {
-            catalog.is_home(one)
+            catalog.is_target_database(one)
                 && catalog.place(std::slice::from_ref(one), true).is_none()
                 && catalog.schema_of(one).is_none()
                 && catalog.definition(one).is_none()
@@ -195,7 +195,7 @@ impl Resolver<'_> {
             Ast::Command(
                 Command::CheckIntegrity { table: Some(table) } | Command::Vacuum { table: Some(table) },
             ) => {
-                if !is_home(table, self.catalog) {
+                if !is_target_database(table, self.catalog) {
                     self.name(table);
                 }
             }
@@ -319,7 +319,7 @@ impl Resolver<'_> {
     fn schema(&self, name: &mut ObjectName) {
         let Some(parts) = parts_of(name) else { return };
         if let [database, _] = parts.as_slice()
-            && self.catalog.is_home(database)
+            && self.catalog.is_target_database(database)
         {
             name.0.remove(0);
         }

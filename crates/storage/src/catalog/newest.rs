@@ -45,7 +45,7 @@ impl Catalog {
     }
 
     /// Counts the changes of the catalog, each from before it is made: what was found by name is still valid
-    /// while the count stays the same and one holds the table's turn to write.
+    /// while the count stays the same and one holds the table's write lock.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

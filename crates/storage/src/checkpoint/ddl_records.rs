@@ -2,7 +2,7 @@
 //!
 //! 1. [`NameChanges::record`] determines which objects a commit creates, changes or drops. It writes the rows
 //!    of new tables to the data file, which is synced, so that the records can refer to them. This takes time
-//!    in proportion to the rows, and holds no lock but the turns that its caller has.
+//!    in proportion to the rows, and holds no lock but the write locks that its caller has.
 //! 2. [`NameChanges::prologue`] is what the commit appends to the log in front of its changes of rows.
 //! 3. [`NameChanges::publish`] is called under the lock of the names, once the commit has been appended: from
 //!    then on the new tables and sequences are logged, and the next checkpoint knows what the file has of

@@ -4,8 +4,8 @@
 //! ([`super::manifest`]). An index is part of the entry of its table, since it is nothing without it.
 
 use super::schema_codec::{
-    curves, data_type, definition, options, promises, push_curves, push_definition, push_options,
-    push_promises, push_schema, push_type, schema,
+    curves, data_type, definition, options, push_curves, push_definition, push_options, push_schema,
+    push_sla_bounds, push_type, schema, sla_bounds,
 };
 use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
@@ -20,7 +20,7 @@ const SCHEMA: u8 = 1;
 const TABLE: u8 = 2;
 const VIEW: u8 = 3;
 const SEQUENCE: u8 = 4;
-/// A table that promises latencies. Others are written as [`TABLE`], as before there were promises.
+/// A table with bounds of latencies. Others are written as [`TABLE`], as before there were bounds.
 const PROMISING: u8 = 5;
 /// A table that declares a curve. Others are written as [`TABLE`] or [`PROMISING`], as before there were
 /// curves.
@@ -145,9 +145,9 @@ pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
         }
         Entry::Table(entry) => {
             let choice = &entry.definition.layout;
-            let has_promises = choice.read_sla.is_some() || choice.update_sla.is_some();
+            let has_sla_bounds = choice.read_sla.is_some() || choice.update_sla.is_some();
             let has_curve = choice.curve.is_some() || entry.table.options().curve.is_some();
-            out.push(match has_promises {
+            out.push(match has_sla_bounds {
                 _ if has_curve => CURVED,
                 true => PROMISING,
                 false => TABLE,
@@ -156,8 +156,8 @@ pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
             push_relation(out, &entry.table);
             push_definition(out, &entry.definition);
             push_list(out, &entry.indexes, |out, index| push_maybe(out, index.as_deref(), push_relation));
-            if has_promises || has_curve {
-                push_promises(out, choice);
+            if has_sla_bounds || has_curve {
+                push_sla_bounds(out, choice);
             }
             if has_curve {
                 push_curves(out, entry.table.options(), choice);
@@ -213,7 +213,7 @@ pub(super) fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
             let indexes = source.list(|source| source.maybe(|source| self::relation(source, next)))?;
             source.check(indexes.len() == definition.keys.len(), "the indexes of a table")?;
             if kind != TABLE {
-                promises(source, &mut definition.layout)?;
+                sla_bounds(source, &mut definition.layout)?;
             }
             if kind == CURVED {
                 curves(source, &mut relation.options, &mut definition.layout)?;

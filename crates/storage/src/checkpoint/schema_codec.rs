@@ -323,22 +323,22 @@ fn choice(source: &mut Source<'_>, count: usize) -> Result<LayoutChoice> {
     })
 }
 
-/// What a table promises ([`LayoutChoice::promises`]): behind the rest of a table, and only if it promises
+/// The SLA bounds of a table ([`LayoutChoice::sla_bounds`]): behind the rest of a table, and only if it has
 /// something ([`super::objects`]).
-pub(super) fn push_promises(out: &mut Vec<u8>, choice: &LayoutChoice) {
+pub(super) fn push_sla_bounds(out: &mut Vec<u8>, choice: &LayoutChoice) {
     for latency in [choice.read_sla, choice.update_sla] {
         push_maybe(out, latency, push_varint);
     }
 }
 
-/// Reads what [`push_promises`] wrote.
-pub(super) fn promises(source: &mut Source<'_>, choice: &mut LayoutChoice) -> Result<()> {
+/// Reads what [`push_sla_bounds`] wrote.
+pub(super) fn sla_bounds(source: &mut Source<'_>, choice: &mut LayoutChoice) -> Result<()> {
     choice.read_sla = source.maybe(Source::varint)?;
     choice.update_sla = source.maybe(Source::varint)?;
     Ok(())
 }
 
-/// The curves that a table has and declares: behind its promises, and only if it declares one or none
+/// The curves that a table has and declares: behind its SLA bounds, and only if it declares one or none
 /// expressly ([`super::objects`]).
 pub(super) fn push_curves(out: &mut Vec<u8>, options: &TableOptions, choice: &LayoutChoice) {
     let push = |out: &mut Vec<u8>, curve: Option<Curve>| {

@@ -6,7 +6,7 @@
 
 use super::compression::Compression;
 use super::curve::Curve;
-use entasis_layout::cost::Promises;
+use entasis_layout::cost::SlaBounds;
 
 /// The declarations of a table beside the names and types of its columns.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -167,9 +167,9 @@ pub struct LayoutChoice {
 
 impl LayoutChoice {
     /// What point queries and inserts are promised.
-    pub fn promises(&self) -> Promises {
+    pub fn sla_bounds(&self) -> SlaBounds {
         let promise = |latency: Option<u64>| latency.filter(|ns| *ns > 0).map(|ns| ns as f64);
-        Promises { read: promise(self.read_sla), update: promise(self.update_sla) }
+        SlaBounds { read: promise(self.read_sla), update: promise(self.update_sla) }
     }
 
     /// This choice, completed by another one.

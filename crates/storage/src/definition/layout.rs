@@ -207,7 +207,7 @@ impl TableOptions {
 /// are those of [`Engine::default`] on every machine, so that a definition means the same layout everywhere.
 fn promised(choice: &LayoutChoice, partitions: usize) -> usize {
     let needed = Engine::default()
-        .widest(&choice.promises())
+        .widest(&choice.sla_bounds())
         .map_or(1, |widest| (ROW_GROUP_ROWS / BLOCK_ROWS).div_ceil(Engine::declared_width(widest)));
     partitions.max(needed).clamp(1, ROW_GROUP_ROWS)
 }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn promises_bound_the_width_of_partitions() {
+    fn sla_bounds_bound_the_width_of_partitions() {
         let partitions = |partitions: Option<usize>, read: Option<u64>, update: Option<u64>| {
             let layout = LayoutChoice {
                 key: Some(vec![0]),

@@ -1,9 +1,14 @@
 //! Software prefetch: memory is requested before it is read or written, one cache line or many.
 
+use entasis_vector::prefetch::prefetch_at;
+
 /// Prefetches the cache line of `at`, which may be any pointer.
 // PERF: a row's values are in as many blocks as it has columns; read one after the other they take a cache
 // miss each.
-pub(crate) use entasis_vector::prefetch::prefetch_at as prefetch;
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    prefetch_at(at);
+}
 
 /// Prefetches the first cache lines of what is read sequentially; the processor prefetches the others.
 // PERF: if all 64 lines of a block were requested, a scan took 14 % longer than with 4; with none, 8 %

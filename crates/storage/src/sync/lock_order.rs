@@ -3,13 +3,13 @@
 //!
 //! | lock | held for | what its holder may wait for |
 //! |---|---|---|
-//! | a writers' turn, by table id | a statement or commit | later turns, and all below |
+//! | a write lock, by table id | a statement or commit | later write locks, and all below |
 //! | the names of the catalog | publishing a commit, taking snapshots of several tables | all below |
 //! | a table's head, by table id | a snapshot, a few rows, a fast-forward | later heads |
 //!
-//! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]): such a deadlock ends
-//! by itself. Locks under which no other lock is taken are not listed; `docs/design/locks.md` names all of
-//! them.
+//! A write lock may be taken out of order if the wait for it is limited ([`Held::limited`]): such a deadlock
+//! ends by itself. Locks under which no other lock is taken are not listed; `docs/design/locks.md` names all
+//! of them.
 
 use super::thread_local;
 use std::cell::RefCell;
@@ -17,8 +17,8 @@ use std::cell::RefCell;
 /// A lock, in the order in which locks are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lock {
-    /// The writers' turn of the table with this id.
-    Turn(u64),
+    /// The write lock of the table with this id.
+    Write(u64),
     /// [`crate::Catalog`]'s newest version.
     Names,
     /// The head of the table with this id.
@@ -43,10 +43,10 @@ impl Held {
         Held::checked(lock, |held| held < lock)
     }
 
-    /// Notes that the thread is about to wait for a turn, but not for long.
+    /// Notes that the thread is about to wait for a write lock, but not for long.
     ///
     /// # Panics
-    /// In debug builds, if the thread holds a lock other than turns of other tables.
+    /// In debug builds, if the thread holds a lock other than write locks of other tables.
     #[inline]
     pub(crate) fn limited(lock: Lock) -> Held {
         Held::checked(lock, |held| held < Lock::Names && held != lock)
@@ -109,18 +109,18 @@ mod tests {
     fn locks_are_taken_in_one_order() {
         let is_refused =
             |take: fn(Lock) -> Held, lock| catch_unwind(AssertUnwindSafe(|| drop(take(lock)))).is_err();
-        let turn = Held::ordered(Lock::Turn(3));
-        assert!(is_refused(Held::ordered, Lock::Turn(2)) && is_refused(Held::ordered, Lock::Turn(3)));
-        assert!(!is_refused(Held::limited, Lock::Turn(2)) && is_refused(Held::limited, Lock::Turn(3)));
+        let write_lock = Held::ordered(Lock::Write(3));
+        assert!(is_refused(Held::ordered, Lock::Write(2)) && is_refused(Held::ordered, Lock::Write(3)));
+        assert!(!is_refused(Held::limited, Lock::Write(2)) && is_refused(Held::limited, Lock::Write(3)));
         let names = Held::ordered(Lock::Names);
-        assert!(is_refused(Held::ordered, Lock::Turn(4)) && is_refused(Held::limited, Lock::Turn(4)));
+        assert!(is_refused(Held::ordered, Lock::Write(4)) && is_refused(Held::limited, Lock::Write(4)));
         assert!(is_refused(Held::ordered, Lock::Names), "a lock is not taken twice");
         let head = Held::ordered(Lock::Head(1));
         assert!(is_refused(Held::ordered, Lock::Names) && is_refused(Held::ordered, Lock::Head(1)));
         assert!(!is_refused(Held::ordered, Lock::Head(2)));
         assert!(catch_unwind(assert_none_is_held).is_err());
-        drop((head, names, turn));
+        drop((head, names, write_lock));
         assert_none_is_held();
-        assert!(!is_refused(Held::ordered, Lock::Turn(1)), "what was given back does not count");
+        assert!(!is_refused(Held::ordered, Lock::Write(1)), "what was given back does not count");
     }
 }

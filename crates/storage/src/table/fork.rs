@@ -13,9 +13,9 @@ use super::head::{Head, Table};
 use super::logged::{Appended, Framed, Recorded};
 use super::reader::TableReader;
 use super::snapshot::TableSnapshot;
-use super::turns::Waiter;
+use super::write_guard::OwnedWriteGuard;
+use super::write_lock::Waiter;
 use super::writer::{ForkState, TableWriter};
-use super::writer_turn::WriterTurn;
 use crate::scan::lookup;
 use crate::tree::RowId;
 use crate::tree::branch::Savepoint;
@@ -32,8 +32,8 @@ const SMALL_BYTES: usize = 1 << 20;
 impl Table {
     /// A statement that writes many rows, all or nothing. Other writers wait, readers do not.
     pub(crate) fn statement(self: &Arc<Table>) -> Statement {
-        let turn = WriterTurn::take(self, &Waiter::default()).expect("nobody interrupts it");
-        Statement::new(turn, TableFork::at(&self.snapshot(), false))
+        let write_lock = OwnedWriteGuard::take(self, &Waiter::default()).expect("nobody interrupts it");
+        Statement::new(write_lock, TableFork::at(&self.snapshot(), false))
     }
 
     /// Adds the rows that the appenders of one statement took, all of them or none, and returns their number.
@@ -238,12 +238,12 @@ pub(crate) struct ForkSavepoint {
 /// A statement outside any transaction that writes many rows.
 pub(crate) struct Statement {
     fork: TableFork,
-    turn: WriterTurn,
+    write_lock: OwnedWriteGuard,
 }
 
 impl Statement {
-    pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Statement {
-        Statement { fork, turn }
+    pub(crate) fn new(write_lock: OwnedWriteGuard, fork: TableFork) -> Statement {
+        Statement { fork, write_lock }
     }
 
     /// Makes what was written the newest version.
@@ -251,14 +251,14 @@ impl Statement {
     /// # Errors
     /// I/O, if the table is logged.
     pub(crate) fn commit(self) -> Result<()> {
-        let Statement { fork, turn } = self;
+        let Statement { fork, write_lock } = self;
         let framed = fork.framed()?;
         let table = fork.table.clone();
         let mut head = table.head();
         let appended = framed.as_ref().map(Framed::append).transpose()?;
         fork.fast_forward(&mut head);
         drop(head);
-        drop(turn);
+        drop(write_lock);
         appended.map_or(Ok(()), Appended::wait)
     }
 }

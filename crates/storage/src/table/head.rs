@@ -3,15 +3,15 @@
 //! A table's head is the branch of which snapshots are taken. There are two locks, always taken in this order
 //! ([`crate::sync::lock_order`]):
 //!
-//! - the writers' *turn*: one statement or commit changes the table at a time. It is held as long as that
+//! - the *write lock*: one statement or commit changes the table at a time. It is held as long as that
 //!   takes.
 //! - the *head* lock: it is held to take a snapshot, to write single rows, and to replace the head by a
 //!   finished fork; shared, to read single rows, and to change them in place (`in_place`). It is never held
 //!   for long, so readers do not wait for writers.
 //!
 //! So single rows are written to the head ([`Table::write`]). Whatever takes longer works on a fork and ends
-//! in a fast-forward: a statement outside a transaction holds the turn meanwhile, and transactions hold no
-//! lock until they commit ([`crate::transaction`]).
+//! in a fast-forward: a statement outside a transaction holds the write lock meanwhile, and transactions hold
+//! no lock until they commit ([`crate::transaction`]).
 
 use super::attempts::Attempts;
 use super::key_sample::KeySamples;
@@ -20,7 +20,7 @@ use super::loads::LoadStore;
 use super::logged::Logged;
 use super::row_sample::RowSamples;
 use super::summaries::Summaries;
-use super::turns::Turns;
+use super::write_lock::WriteLock;
 use crate::definition::{ObjectId, TableOptions};
 use crate::node::{Link, Stamp};
 use crate::sync::lock_order::{Held, Lock};
@@ -49,7 +49,7 @@ pub struct Table {
     pub(crate) shape: Shape,
     /// What it has in common with tables that it was made of, or that are made of it.
     lineage: Arc<Lineage>,
-    pub(crate) turns: Turns,
+    pub(crate) write_lock: WriteLock,
     /// Samples of its columns.
     pub(super) key_samples: KeySamples,
     /// A sample of its rows.
@@ -233,7 +233,7 @@ impl Table {
             object,
             shape,
             lineage,
-            turns: Turns::new(id),
+            write_lock: WriteLock::new(id),
             key_samples: KeySamples::default(),
             row_samples: RowSamples::default(),
             attempts: Attempts::default(),

@@ -6,8 +6,8 @@
 //! ([`super::reader`]), which look at the latches as well.
 //!
 //! 1. The head is shared, so that nobody can take a snapshot, fast-forward a fork, or write otherwise.
-//! 2. No statement or commit has a turn to write ([`Turns::is_closed`]). Those that take one close the turns
-//!    and then lock the head once, after which no change in place is under way, and none begins.
+//! 2. No statement or commit has a write lock ([`WriteLock::is_closed`]). Those that take one close the write
+//!    locks and then lock the head once, after which no change in place is under way, and none begins.
 //! 3. The row's root, row group, slice and blocks bear the stamp of the head, and the head was written since
 //!    the last snapshot: nobody but the head leads to these nodes, and whoever compares versions knows that
 //!    this one has changed.
@@ -21,7 +21,7 @@
 //! another, most changes are such, and so is each that widens a zone, as times of day do. So after some
 //! failures the next attempts are left out ([`super::attempts`]).
 //!
-//! [`Turns::is_closed`]: super::turns::Turns::is_closed
+//! [`WriteLock::is_closed`]: super::write_lock::WriteLock::is_closed
 //! [`Block::overwrites`]: crate::block::Block::overwrites
 
 use super::head::{Head, Table};
@@ -78,7 +78,7 @@ impl Table {
 
     fn latched_row<'a>(&'a self, head: &'a Head, key: &[Datum<'_>]) -> Option<LatchedRow<'a>> {
         let (root, stamp) = (&*head.branch.root, head.branch.edit.stamp);
-        if self.turns.is_closed() || root.stamp != stamp || head.changed_at != stamp {
+        if self.write_lock.is_closed() || root.stamp != stamp || head.changed_at != stamp {
             return None;
         }
         let id = lookup::first(root, &self.shape, key)?;

@@ -1,4 +1,4 @@
-//! How long operations on single rows take, as measured: what promises about latencies are judged by
+//! How long operations on single rows take, as measured: what SLA bounds are judged by
 //! (section 6.3 of *Optimal Column Layout for Hybrid Workloads*, *service-level agreements*).
 //!
 //! One operation in [`EVERY`] is timed, by chance, from when it has the table to when it leaves it: without
@@ -11,7 +11,7 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::tree::counters::chance;
-use entasis_layout::outlook::Deed;
+use entasis_layout::outlook::OperationKind;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -39,7 +39,7 @@ pub struct Latency {
 
 /// The latencies of a table. See the module.
 #[derive(Default)]
-pub struct Latencies([OnceLock<Box<Histogram>>; Deed::ALL.len()]);
+pub struct Latencies([OnceLock<Box<Histogram>>; OperationKind::ALL.len()]);
 
 struct Histogram {
     /// The sum, in nanoseconds.
@@ -67,15 +67,15 @@ pub fn begin() -> Option<Instant> {
 impl Latencies {
     /// Ends an operation, which [`begin`] has begun.
     #[inline]
-    pub fn end(&self, deed: Deed, began: Option<Instant>) {
+    pub fn end(&self, operation: OperationKind, began: Option<Instant>) {
         if let Some(began) = began {
-            self.add(deed, began.elapsed().as_nanos() as u64);
+            self.add(operation, began.elapsed().as_nanos() as u64);
         }
     }
 
     /// Adds an operation of so many nanoseconds.
-    fn add(&self, deed: Deed, nanoseconds: u64) {
-        let own = self.0[deed as usize].get_or_init(Box::default);
+    fn add(&self, operation: OperationKind, nanoseconds: u64) {
+        let own = self.0[operation as usize].get_or_init(Box::default);
         let add = |number: &AtomicU32| {
             let now = number.load(Ordering::Relaxed) + 1;
             number.store(now, Ordering::Relaxed);
@@ -89,8 +89,8 @@ impl Latencies {
     }
 
     /// What was measured of a kind of operation; `None` if nothing was.
-    pub fn of(&self, deed: Deed) -> Option<Latency> {
-        let own = self.0[deed as usize].get()?;
+    pub fn of(&self, operation: OperationKind) -> Option<Latency> {
+        let own = self.0[operation as usize].get()?;
         let numbers: Vec<u64> =
             own.buckets.iter().map(|number| number.load(Ordering::Relaxed).into()).collect();
         let timed: u64 = numbers.iter().sum();
@@ -157,14 +157,14 @@ mod tests {
         for (most, all) in [(1_u64, 1_u64), (50, 10), (3000, 5000), (1_000_000, 20_000)] {
             let latencies = Latencies::default();
             let mut times: Vec<u64> = (0..all).map(|i| 64 + i * 7919 % most).collect();
-            times.iter().for_each(|time| latencies.add(Deed::Insert, *time));
+            times.iter().for_each(|time| latencies.add(OperationKind::Insert, *time));
             times.sort_unstable();
-            let found = latencies.of(Deed::Insert).unwrap();
+            let found = latencies.of(OperationKind::Insert).unwrap();
             let p999 = times[(times.len() - times.len() / 1000) - 1] as f64;
             let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
             assert_eq!((found.timed, found.mean), (all, mean));
             assert!((p999..=p999 * 1.126).contains(&found.p999), "{found:?}: {p999}");
-            assert_eq!(latencies.of(Deed::PointQuery), None);
+            assert_eq!(latencies.of(OperationKind::PointQuery), None);
         }
     }
 
@@ -173,9 +173,9 @@ mod tests {
         let latencies = Latencies::default();
         for round in 0..4 {
             let nanoseconds = if round == 0 { 100_000 } else { 1000 };
-            (0..FADE / 2).for_each(|_| latencies.add(Deed::Delete, nanoseconds));
+            (0..FADE / 2).for_each(|_| latencies.add(OperationKind::Delete, nanoseconds));
         }
-        let found = latencies.of(Deed::Delete).unwrap();
+        let found = latencies.of(OperationKind::Delete).unwrap();
         assert!(found.timed < u64::from(FADE) && found.mean < 30_000.0, "{found:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! | step | locks |
 //! |---|---|
 //! | records are written, as rows are changed or from a fork's log | none; for single rows, the head's |
-//! | loads that they refer to ([`super::loads`]) are synced | none but turns |
+//! | loads that they refer to ([`super::loads`]) are synced | none but write locks |
 //! | [`Framed::append`]: bytes are copied in memory | those of all heads that the commit changes |
 //! | [`Appended::wait`]: the disk | none, which debug builds check |
 //!

@@ -13,12 +13,13 @@
 //! snapshot                      a version, pinned while it is held
 //! duplicates  workload          finds equal keys where keys are unique; shows partitions and workload
 //! appender  reader  in_place    rows added in bulk; single rows that are read, and changed beside others
-//! index  upkeep  writer_turn    indexes; background work; a turn to keep
+//! index  upkeep  write_guard    indexes; background work; a write lock to keep
 //! head                          the table: its newest version, and the lock of that
 //! logged                        tables whose changes go to the write-ahead log
 //! loads                         rows that the log refers to in the data file
-//! turns  attempts  summaries    one writer at a time; whether changes beside others succeed; what is known of
-//!   overlay  latencies          a version's columns; new values of a few rows; how long operations take
+//! write locks  attempts  summaries    one writer at a time; whether changes beside others succeed; what is
+//! known of overlay  latencies          a version's columns; new values of a few rows; how long operations
+//! take
 //! ```
 //! Each knows only those in lines below it. A module that makes something of a table has the table's method
 //! for it: [`Table::snapshot`] stands beside [`TableSnapshot`].
@@ -47,11 +48,11 @@ mod snapshot;
 mod successor;
 mod summaries;
 mod together;
-mod turns;
 mod upkeep;
 mod workload;
+mod write_guard;
+mod write_lock;
 mod writer;
-mod writer_turn;
 
 pub(crate) use appender::Added;
 pub use appender::{AppendedRows, Appender};
@@ -72,11 +73,11 @@ pub(crate) use restore::RestoredGroup;
 pub use row_sample::{RowSample, SampledSlots};
 pub use snapshot::TableSnapshot;
 pub use together::HeadWriters;
-pub use turns::{Interrupt, Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use workload::{BinInfo, Frequencies, PartitionInfo};
+pub(crate) use write_guard::OwnedWriteGuard;
+pub use write_lock::{Interrupt, Waiter, WriterName};
 pub use writer::TableWriter;
-pub(crate) use writer_turn::WriterTurn;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -4,8 +4,8 @@
 //! later. A transaction that changes a few single rows does without: it keeps the new values ([`Overlay`]),
 //! and its readers of single rows lay them over what they read. The commit
 //!
-//! 1. takes the turn of the table, and finds the rows in the newest version: where they were, or wherever
-//!    others have moved them. A row that is not there as it was makes a conflict;
+//! 1. takes the write lock of the table, and finds the rows in the newest version: where they were, or
+//!    wherever others have moved them. A row that is not there as it was makes a conflict;
 //! 2. gives up its snapshot, so that nothing has to be copied that only this snapshot showed;
 //! 3. writes the values to the head, under its lock.
 //!
@@ -113,7 +113,7 @@ impl PendingUpdates {
         }
     }
 
-    /// Finds the rows of the version in the newest one. The turn must be held, so that they stay there.
+    /// Finds the rows of the version in the newest one. The write lock must be held, so that they stay there.
     /// Returns a row that others have changed or removed, if there is one.
     pub(crate) fn find(&mut self, pinned: &TableSnapshot) -> Option<RowId> {
         let table = pinned.table();

@@ -2,7 +2,7 @@
 //! caller may share the work out among threads ([`TableSnapshot::encode_group`]). Tables with other columns
 //! are made in [`super::successor`].
 //!
-//! The caller who replaces the old table holds its writers' turn meanwhile ([`crate::Transaction::alone`]),
+//! The caller who replaces the old table holds its write lock meanwhile ([`crate::Transaction::alone`]),
 //! and publishes the new table under its name ([`crate::Catalog::publish`]). Transactions that wrote to the
 //! old one before will then conflict. Its readers go on.
 

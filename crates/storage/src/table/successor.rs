@@ -115,7 +115,7 @@ impl Table {
         Some(Table::of_branch((new_id(), object, shape, lineage), branch, sketches, Role::Heir(heir.into())))
     }
 
-    /// Succeeds the table that it was made of, whose writers' turn is held or whose rows nobody else can
+    /// Succeeds the table that it was made of, whose write lock is held or whose rows nobody else can
     /// change. False if that has other rows by now, or this is no heir.
     pub(crate) fn succeed(&self) -> bool {
         let base = match &self.head().role {

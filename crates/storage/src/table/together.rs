@@ -1,9 +1,9 @@
 //! Writers of the heads of several tables, such as a table and its indexes: single rows of all of them change
 //! at one moment, in place.
 //!
-//! 1. The turns of all tables are taken, in the order of their ids, and then their heads are locked in the
-//!    same order ([`crate::sync::lock_order`]). So nobody sees a part of the change, and nobody can take a
-//!    snapshot meanwhile.
+//! 1. The write locks of all tables are taken, in the order of their ids, and then their heads are locked in
+//!    the same order ([`crate::sync::lock_order`]). So nobody sees a part of the change, and nobody can take
+//!    a snapshot meanwhile.
 //! 2. The commit appends the redo records of all tables to the log as one commit, and then releases the
 //!    locks.
 //!
@@ -11,7 +11,7 @@
 
 use super::head::Table;
 use super::logged::{Framed, Recorded};
-use super::turns::{Turn, Waiter};
+use super::write_lock::{Waiter, WriteGuard};
 use super::writer::TableWriter;
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct HeadWriters<'a> {
 }
 
 impl<'a> HeadWriters<'a> {
-    /// Waits for the turns of tables, which may be in any order.
+    /// Waits for the write locks of tables, which may be in any order.
     ///
     /// # Errors
     /// Interrupted; conflict, if the time is up; I/O, if a table is logged and the log refuses everything.
@@ -33,11 +33,11 @@ impl<'a> HeadWriters<'a> {
         let mut tables: Vec<&'a Arc<Table>> = tables.collect();
         tables.sort_by_key(|table| table.id());
         tables.dedup_by_key(|table| table.id());
-        let turns = tables.iter().map(|&table| table.turn_to_write(waiter)).collect::<Result<Vec<_>>>()?;
-        let of_head = |(table, turn): (&'a Arc<Table>, Turn<'a>)| {
-            (table, TableWriter::of_head(table, Some(turn), table.head()))
+        let write_locks = tables.iter().map(|&table| table.write_lock(waiter)).collect::<Result<Vec<_>>>()?;
+        let of_head = |(table, write_lock): (&'a Arc<Table>, WriteGuard<'a>)| {
+            (table, TableWriter::of_head(table, Some(write_lock), table.head()))
         };
-        Ok(HeadWriters { writers: tables.into_iter().zip(turns).map(of_head).collect() })
+        Ok(HeadWriters { writers: tables.into_iter().zip(write_locks).map(of_head).collect() })
     }
 
     /// The writer of one of the tables.

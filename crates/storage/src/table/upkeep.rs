@@ -13,7 +13,7 @@
 //! others alone. These are likely to change again, and their writers would have to wait; meanwhile ripples
 //! give them room ([decision 4](../../../docs/decisions/0004-upkeep.md)).
 //!
-//! New slices are prepared without a lock, from a snapshot, and put in place while the writers' turn is held,
+//! New slices are prepared without a lock, from a snapshot, and put in place while the write lock is held,
 //! a window at a time, so that nobody waits for long. If a writer has changed a window meanwhile, the
 //! prepared slices are dropped. Upkeep does not wait for statements that take long.
 //!
@@ -30,7 +30,7 @@ use crate::write::{Writer, has_small};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long upkeep waits for a turn.
+/// How long upkeep waits for a write lock.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// The number of blocks that are put in place at once.
 const BLOCKS: usize = 1024;
@@ -185,10 +185,10 @@ impl Table {
         true
     }
 
-    /// Puts something in place with the turn held; `None` if somebody else writes for long, or another table
-    /// has succeeded this one.
+    /// Puts something in place with the write lock held; `None` if somebody else writes for long, or another
+    /// table has succeeded this one.
     fn put<R>(&self, done: &mut Upkeep, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-        let _turn = self.turns.take_soon(PATIENCE)?;
+        let _guard = self.write_lock.take_soon(PATIENCE)?;
         let start = Instant::now();
         let mut head = self.head();
         let head: &mut Head = &mut head;

@@ -13,7 +13,7 @@ use super::loads::{Pieces, StoredLoad};
 use super::logged::{Appended, Framed, Recorded};
 use super::snapshot::{Origin, TableSnapshot};
 use super::summaries::Summaries;
-use super::turns::{Interrupt, Turn, Waiter};
+use super::write_lock::{Interrupt, Waiter, WriteGuard};
 use crate::block::Fixed;
 use crate::builder::Effort;
 use crate::record::{Recorder, gather, names_of};
@@ -39,7 +39,7 @@ pub struct TableWriter<'a> {
 enum Target<'a> {
     Head {
         head: HeadGuard<'a>,
-        _turn: Option<Turn<'a>>,
+        _guard: Option<WriteGuard<'a>>,
         trace: Trace,
         /// The head knows that rows change: not before the first does, as a writer may find nothing to do.
         is_noted: bool,
@@ -69,11 +69,11 @@ impl Table {
     /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this should be
     /// short.
     pub fn write(&self) -> TableWriter<'_> {
-        let turn = self.turns.take(self.name(), &Waiter::default()).expect("nobody interrupts it");
-        TableWriter::of_head(self, Some(turn), self.head())
+        let write_lock = self.write_lock.take(self.name(), &Waiter::default()).expect("nobody interrupts it");
+        TableWriter::of_head(self, Some(write_lock), self.head())
     }
 
-    /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
+    /// The same for a table that nobody else knows yet, so that there is no write lock to wait for.
     pub fn write_unknown(&self) -> TableWriter<'_> {
         TableWriter::of_head(self, None, self.head())
     }
@@ -83,19 +83,19 @@ impl Table {
     /// # Errors
     /// Interrupted; conflict, if the time is up; I/O, if the table is logged and the log refuses everything.
     pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
-        let turn = self.turn_to_write(waiter)?;
-        Ok(TableWriter::of_head(self, Some(turn), self.head()))
+        let write_lock = self.write_lock(waiter)?;
+        Ok(TableWriter::of_head(self, Some(write_lock), self.head()))
     }
 
-    /// A turn for a writer of the head.
+    /// A write lock for a writer of the head.
     ///
     /// # Errors
     /// As of [`Table::write_as`].
-    pub(super) fn turn_to_write(&self, waiter: &Waiter<'_>) -> Result<Turn<'_>> {
+    pub(super) fn write_lock(&self, waiter: &Waiter<'_>) -> Result<WriteGuard<'_>> {
         if let Some(logged) = self.logged() {
             logged.log.look()?;
         }
-        self.turns.take(self.name(), waiter)
+        self.write_lock.take(self.name(), waiter)
     }
 
     /// A writer for what the log says, which is not logged again.
@@ -112,8 +112,8 @@ impl Table {
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, head: HeadGuard<'a>) -> Self {
-        let target = Target::Head { head, _turn: turn, trace: table.new_trace(), is_noted: false };
+    pub(crate) fn of_head(table: &'a Table, write_lock: Option<WriteGuard<'a>>, head: HeadGuard<'a>) -> Self {
+        let target = Target::Head { head, _guard: write_lock, trace: table.new_trace(), is_noted: false };
         TableWriter { table, target, thinned: Vec::new(), interrupt: None }
     }
 

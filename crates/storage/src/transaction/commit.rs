@@ -4,16 +4,16 @@ use super::renumbered::Renumbered;
 use super::replay;
 use super::tables::Transaction;
 use super::touched::{Touched, in_order, lock_all};
-use crate::table::{Appended, Framed, HeadGuard, Recorded, Table, TableSnapshot, Waiter, WriterTurn};
+use crate::table::{Appended, Framed, HeadGuard, OwnedWriteGuard, Recorded, Table, TableSnapshot, Waiter};
 use crate::wal::Log;
 use entasis_vector::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often tables that others go on writing are checked before their turns are taken.
+/// How often tables that others go on writing are checked before their write locks are taken.
 const ROUNDS: usize = 3;
-/// How long a turn is waited for against the order of turns.
+/// How long a write lock is waited for against the order of write locks.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What a commit logs in front of its changes of rows.
@@ -41,8 +41,8 @@ impl Transaction {
     /// commits that publish more than rows. `prepare` is called when all rows are final, perhaps more than
     /// once, and returns what the log is to say of the rest. `publish` is called with a function that
     /// publishes the rows. That function returns whether it did so; it does unless a table that the
-    /// transaction depends on has changed since it was checked. All turns are held by then, so `publish` must
-    /// only take locks that come after them in the lock order.
+    /// transaction depends on has changed since it was checked. All write locks are held by then, so
+    /// `publish` must only take locks that come after them in the lock order.
     ///
     /// # Errors
     /// As of [`Transaction::commit`]; interrupted; conflict, if the time is up; the errors of `publish`.
@@ -61,7 +61,7 @@ impl Transaction {
         let mut must_judge = false;
         for round in 0.. {
             let changed = self.changed();
-            self.take_turns(&self.need_turns(), waiter)?;
+            self.take_write_locks(&self.needed_write_locks(), waiter)?;
             must_judge |= self.move_to_newest(&changed, waiter)?;
             let relied: Vec<usize> = (0..self.tables.len())
                 .filter(|&index| self.tables[index].is_relied_on && !changed.contains(&index))
@@ -89,7 +89,7 @@ impl Transaction {
             }
             waiter.look()?;
             if round >= ROUNDS {
-                self.take_turns(&relied, waiter)?;
+                self.take_write_locks(&relied, waiter)?;
             }
             self.see_newest(&relied);
             must_judge = false;
@@ -99,8 +99,8 @@ impl Transaction {
         unreachable!("rounds go on until one returns")
     }
 
-    /// Makes the forks of `changed` tables, whose turns are held, forks of the newest versions. True if the
-    /// caller must judge the outcome, since others have changed rows meanwhile.
+    /// Makes the forks of `changed` tables, whose write locks are held, forks of the newest versions. True if
+    /// the caller must judge the outcome, since others have changed rows meanwhile.
     fn move_to_newest(&mut self, changed: &[usize], waiter: &Waiter<'_>) -> Result<bool> {
         let mut must_judge = false;
         let mut renumbered: HashMap<u64, Renumbered> = HashMap::new();
@@ -130,22 +130,23 @@ impl Transaction {
         Ok(must_judge)
     }
 
-    /// Takes the turns that the commit needs, or none, before it. Nothing may be written between the two.
+    /// Takes the write locks that the commit needs, or none, before it. Nothing may be written between the
+    /// two.
     ///
     /// # Errors
     /// Interrupted; conflict, if the time is up.
-    pub fn take_turns_to_commit(&mut self, waiter: &Waiter<'_>) -> Result<()> {
-        let had = self.turns.len();
-        let taken = self.take_turns(&self.need_turns(), waiter);
+    pub fn take_write_locks_to_commit(&mut self, waiter: &Waiter<'_>) -> Result<()> {
+        let had = self.write_locks.len();
+        let taken = self.take_write_locks(&self.needed_write_locks(), waiter);
         if taken.is_err() {
-            self.turns.truncate(had);
+            self.write_locks.truncate(had);
         }
         taken
     }
 
-    /// The tables whose turns the commit takes.
-    fn need_turns(&self) -> Vec<usize> {
-        let needs = |touched: &Touched| touched.is_changed() || touched.needs_turn;
+    /// The tables whose write locks the commit takes.
+    fn needed_write_locks(&self) -> Vec<usize> {
+        let needs = |touched: &Touched| touched.is_changed() || touched.needs_write_lock;
         (0..self.tables.len()).filter(|&index| needs(&self.tables[index])).collect()
     }
 
@@ -164,20 +165,20 @@ impl Transaction {
         tables
     }
 
-    /// Takes the turns of tables that are not held yet, in order as far as possible.
-    fn take_turns(&mut self, tables: &[usize], waiter: &Waiter<'_>) -> Result<()> {
+    /// Takes the write locks of tables that are not held yet, in order as far as possible.
+    fn take_write_locks(&mut self, tables: &[usize], waiter: &Waiter<'_>) -> Result<()> {
         let tables: Vec<Arc<Table>> =
             tables.iter().map(|&index| self.tables[index].table().clone()).collect();
         for table in in_order(&tables) {
-            if self.holds_turn(table) {
+            if self.holds_write_lock(table) {
                 continue;
             }
-            let is_last = self.turns.iter().all(|turn| turn.table().id() < table.id());
-            let turn = match is_last {
-                true => WriterTurn::take(table, waiter)?,
-                false => WriterTurn::take_within(table, waiter, PATIENCE)?,
+            let is_last = self.write_locks.iter().all(|write_lock| write_lock.table().id() < table.id());
+            let write_lock = match is_last {
+                true => OwnedWriteGuard::take(table, waiter)?,
+                false => OwnedWriteGuard::take_within(table, waiter, PATIENCE)?,
             };
-            self.turns.push(turn);
+            self.write_locks.push(write_lock);
         }
         Ok(())
     }
@@ -209,8 +210,8 @@ impl Transaction {
         }
     }
 
-    /// Makes the forks of `changed`, whose turns are held, the heads of their tables, and appends the changes
-    /// to the log. `None` if a table of `relied` has a newer version than was seen.
+    /// Makes the forks of `changed`, whose write locks are held, the heads of their tables, and appends the
+    /// changes to the log. `None` if a table of `relied` has a newer version than was seen.
     fn publish(
         &mut self,
         changed: &[usize],
@@ -260,9 +261,9 @@ impl Transaction {
         // A fork without changes locks the head of its table when it ends.
         drop(heads);
         for ((index, touched), is_overtaken) in indices.into_iter().zip(touched).zip(is_overtaken) {
-            let Touched { needs_turn, is_overtaken: was, .. } = self.tables[index];
+            let Touched { needs_write_lock, is_overtaken: was, .. } = self.tables[index];
             let is_overtaken = is_overtaken || was;
-            self.tables[index] = Touched { is_relied_on: true, needs_turn, is_overtaken, ..touched };
+            self.tables[index] = Touched { is_relied_on: true, needs_write_lock, is_overtaken, ..touched };
         }
     }
 }

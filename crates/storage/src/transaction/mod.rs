@@ -3,18 +3,19 @@
 //! | | forks | commit |
 //! |---|---|---|
 //! | [`Transaction::begin`]: a transaction *beside others* | hold no lock, and log what is done | replays its log where others committed first |
-//! | [`Transaction::alone`]: a statement outside any transaction | hold the turns of the tables they write, no log | cannot conflict |
+//! | [`Transaction::alone`]: a statement outside any transaction | hold the write locks of the tables they write, no log | cannot conflict |
 //!
 //! 1. **Begin** pins all tables at one moment: it holds the locks of all their heads, under which a commit
 //!    publishes, so no commit falls in between. A statement pins tables as it comes to name them, and asks at
 //!    the end whether they were all seen at one moment ([`Transaction::sees_one_moment`]).
 //! 2. **Writing.** The first write to a table opens a fork of the pinned version. The transaction reads its
-//!    forks, and so its own writes. If an alone transaction writes to a table whose turn it does not hold, it
-//!    does so beside others. A few new values of single rows need no fork: they are *kept* beside the pinned
-//!    version ([`Transaction::keep`]) until something else is done with the table, or until the commit.
+//!    forks, and so its own writes. If an alone transaction writes to a table whose write lock it does not
+//!    hold, it does so beside others. A few new values of single rows need no fork: they are *kept* beside
+//!    the pinned version ([`Transaction::keep`]) until something else is done with the table, or until the
+//!    commit.
 //! 3. **Savepoints** cost nothing until a table is written: then its fork is saved, once for each savepoint
 //!    that does not have it yet.
-//! 4. **Commit.** It takes the turns of the tables that it wrote, before any other lock
+//! 4. **Commit.** It takes the write locks of the tables that it wrote, before any other lock
 //!    ([`crate::sync::lock_order`]). A fork whose table has not changed is ready. Otherwise its log is
 //!    replayed on a fork of the newest version. A row that was changed or deleted must still be there with
 //!    the same values; a key that was added to a table whose key is unique must still be free; a table that
@@ -26,10 +27,10 @@
 //! 6. **Publish.** All forks become the heads of their tables at one moment, and new values that were kept
 //!    are written to heads, under the locks of all heads, provided that the tables it depends on have not
 //!    changed since they were checked. At that moment the redo records of logged tables are appended to the
-//!    log as one commit; the disk is waited for once all locks and turns have been released. Rows of loads
+//!    log as one commit; the disk is waited for once all locks have been released. Rows of loads
 //!    that the records refer to were synced before. If one of these tables has changed, step 5 is repeated;
-//!    after some rounds it takes their turns too, so that this ends. Nothing is waited for here but other
-//!    threads that hold these locks equally briefly.
+//!    after some rounds it takes their write locks too, so that this ends. Nothing is waited for here but
+//!    other threads that hold these locks equally briefly.
 //!
 //! Rows are identified by their layout key and their values; without a layout key, by their row number and
 //! their values. A row that has its old values again counts as the same row, and rows may move meanwhile.
@@ -46,8 +47,8 @@
 //! added get other numbers, its indexes are replayed as well, after the table, whether others have written to
 //! them or not ([`Transaction::refers_by_number`]).
 //!
-//! A thread that holds a turn, by an alone transaction or [`Table::write`](crate::table::Table::write), must
-//! not wait for another one.
+//! A thread that holds a write lock, by an alone transaction or [`Table::write`](crate::table::Table::write),
+//! must not wait for another one.
 
 mod commit;
 mod references;

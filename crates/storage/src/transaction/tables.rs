@@ -3,8 +3,8 @@
 use super::touched::{Saved, Touched, in_order, lock_all};
 use crate::record::Record;
 use crate::table::{
-    AppendedRows, HeadGuard, Interrupt, PendingUpdates, ReadLoad, SingleRows, Table, TableFork, TableReader,
-    TableSnapshot, TableWriter, Waiter, WriterTurn,
+    AppendedRows, HeadGuard, Interrupt, OwnedWriteGuard, PendingUpdates, ReadLoad, SingleRows, Table,
+    TableFork, TableReader, TableSnapshot, TableWriter, Waiter,
 };
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// A transaction. If it is dropped, nothing of it remains.
 #[derive(Default)]
 pub struct Transaction {
-    // Declared before the turns, so that forks end first.
+    // Declared before the write locks, so that forks end first.
     pub(super) tables: Vec<Touched>,
-    pub(super) turns: Vec<WriterTurn>,
+    pub(super) write_locks: Vec<OwnedWriteGuard>,
     pub(super) is_alone: bool,
     pub(super) savepoints: Vec<Saved>,
     /// How often tables were pinned.
@@ -31,7 +31,7 @@ impl Transaction {
         transaction
     }
 
-    /// A transaction of one statement, which waits for its turn to write to `written`. Its changes of these
+    /// A transaction of one statement, which waits for the write locks of `written`. Its changes of these
     /// are not logged for a replay, and cannot conflict. Other tables are seen as they are when they are
     /// first used, or are pinned together.
     pub fn alone(written: &[Arc<Table>]) -> Transaction {
@@ -46,7 +46,7 @@ impl Transaction {
         let mut transaction = Transaction::default();
         transaction.is_alone = true;
         for table in in_order(written) {
-            transaction.turns.push(WriterTurn::take(table, waiter)?);
+            transaction.write_locks.push(OwnedWriteGuard::take(table, waiter)?);
         }
         transaction.pin(written);
         Ok(transaction)
@@ -83,7 +83,7 @@ impl Transaction {
             kept: None,
             is_relied_on: false,
             is_overtaken: false,
-            needs_turn: false,
+            needs_write_lock: false,
             refers_to: None,
         }
     }
@@ -93,10 +93,11 @@ impl Transaction {
     /// are of one moment, unless new tables come in.
     pub fn sees_one_moment(&mut self) -> bool {
         let mut seen: Vec<usize> = (0..self.tables.len())
-            // Tables whose turns it holds have not changed: their versions are those of any moment since.
+            // Tables whose write locks it holds have not changed: their versions are those of any moment
+            // since.
             .filter(|&index| {
                 let Touched { table, fork, kept, .. } = &self.tables[index];
-                fork.is_none() && kept.is_none() && !self.holds_turn(table)
+                fork.is_none() && kept.is_none() && !self.holds_write_lock(table)
             })
             .collect();
         if seen.windows(2).all(|pair| self.tables[pair[0]].moment == self.tables[pair[1]].moment) {
@@ -145,8 +146,8 @@ impl Transaction {
         })
     }
 
-    pub(super) fn holds_turn(&self, table: &Arc<Table>) -> bool {
-        self.turns.iter().any(|turn| Arc::ptr_eq(turn.table(), table))
+    pub(super) fn holds_write_lock(&self, table: &Arc<Table>) -> bool {
+        self.write_locks.iter().any(|write_lock| Arc::ptr_eq(write_lock.table(), table))
     }
 
     /// The version of a table that the transaction sees.
@@ -198,7 +199,7 @@ impl Transaction {
         let index = self.index_of(table);
         self.tables[index].settle();
         self.save(index);
-        let is_held = self.holds_turn(table);
+        let is_held = self.holds_write_lock(table);
         let Touched { pinned, fork, .. } = &mut self.tables[index];
         let pinned = pinned.as_ref().expect("it is pinned until rows are published");
         let fork = fork.get_or_insert_with(|| TableFork::at(pinned, !is_held));
@@ -248,11 +249,11 @@ impl Transaction {
     }
 
     /// The same as [`Transaction::depend_on`] for a table whose writers should not conflict with this commit:
-    /// the commit waits for its turn.
-    pub fn commit_with_turn(&mut self, table: &Arc<Table>) {
+    /// the commit waits for its write lock.
+    pub fn commit_with_write_lock(&mut self, table: &Arc<Table>) {
         self.depend_on(table);
         let index = self.index_of(table);
-        self.tables[index].needs_turn = true;
+        self.tables[index].needs_write_lock = true;
     }
 
     /// About how many bytes more the tables will take.

@@ -16,8 +16,8 @@ pub(super) struct Touched {
     pub(super) is_relied_on: bool,
     /// The commit has found that others have changed its rows.
     pub(super) is_overtaken: bool,
-    /// The commit takes its turn, even if the transaction did not write to it.
-    pub(super) needs_turn: bool,
+    /// The commit takes its write lock, even if the transaction did not write to it.
+    pub(super) needs_write_lock: bool,
     /// The id of the table whose row numbers are in its last column.
     pub(super) refers_to: Option<u64>,
 }

@@ -177,7 +177,7 @@ fn a_snapshot_sees_no_half_of_a_change() {
 static IN_PLACE: AtomicU64 = AtomicU64::new(0);
 
 /// Changes the value of a row to the next of three, in place if that can be done.
-fn turn(table: &Table, key: i64) {
+fn write_lock(table: &Table, key: i64) {
     let next = |datum: Datum<'_>| match datum {
         Datum::Integer(value) => [(1, Datum::Integer((value + 1) % 3))],
         other => panic!("{other:?}"),
@@ -204,14 +204,14 @@ fn changes_in_place_are_neither_lost_nor_torn() {
     let [first, second, third] = [(); 3].map(|()| table.clone());
     let first = thread::spawn(move || {
         for _ in 0..2 {
-            turn(&first, 1);
-            turn(&first, 2);
+            write_lock(&first, 1);
+            write_lock(&first, 2);
         }
     });
     let second = thread::spawn(move || {
-        turn(&second, 3);
+        write_lock(&second, 3);
         let _seen = second.snapshot();
-        turn(&second, 3);
+        write_lock(&second, 3);
     });
     let third = thread::spawn(move || {
         let mut transaction = Transaction::begin(std::slice::from_ref(&third));
@@ -267,9 +267,9 @@ fn values_that_are_kept_are_neither_lost_nor_torn() {
     let writer = {
         let table = table.clone();
         thread::spawn(move || {
-            turn(&table, 3);
+            write_lock(&table, 3);
             insert(&table, 6..10);
-            turn(&table, 3);
+            write_lock(&table, 3);
         })
     };
     for _ in 0..2 {
@@ -471,13 +471,13 @@ fn add(transaction: &mut Transaction, table: &Arc<Table>, key: i64) {
     writer.update(found, &[(1, Datum::Integer(value + 1))]);
 }
 
-/// The first two of these hung for good while commits took the turns of their tables behind a lock of their
-/// own that excluded those who take snapshots of several tables, and the third while they took them behind
-/// the names.
+/// The first two of these hung for good while commits took the write locks of their tables behind a lock of
+/// their own that excluded those who take snapshots of several tables, and the third while they took them
+/// behind the names.
 fn a_statement_and_a_commit_of_its_table_both_end() {
     let database = Database::new();
     let other = database.clone();
-    let thread = thread::spawn(move || assert!(other.statement(0, 1), "its turn comes first"));
+    let thread = thread::spawn(move || assert!(other.statement(0, 1), "its write lock comes first"));
     let names = database.catalog.version();
     let mut rows = Transaction::begin(std::slice::from_ref(database.table(0)));
     add(&mut rows, database.table(0), 2);
@@ -490,7 +490,7 @@ fn statements_and_a_commit_of_two_tables_all_end() {
     let database = Database::new();
     let threads = [0, 1].map(|number| {
         let other = database.clone();
-        thread::spawn(move || assert!(other.statement(number, 1), "its turn comes first"))
+        thread::spawn(move || assert!(other.statement(number, 1), "its write lock comes first"))
     });
     let names = database.catalog.version();
     let tables = [0, 1].map(|number| database.table(number).clone());
@@ -504,7 +504,7 @@ fn statements_and_a_commit_of_two_tables_all_end() {
 fn a_commit_of_names_and_rows_ends_beside_statements() {
     let database = Database::new();
     let (writer, definer) = (database.clone(), database.clone());
-    let writer = thread::spawn(move || assert!(writer.statement(0, 1), "its turn comes first"));
+    let writer = thread::spawn(move || assert!(writer.statement(0, 1), "its write lock comes first"));
     let definer = thread::spawn(move || definer.define("y", Transaction::default(), &[]));
     let base = database.catalog.version();
     let mut rows = Transaction::begin(std::slice::from_ref(database.table(0)));
@@ -721,5 +721,5 @@ fn main() {
     run("a statement sees a commit of two tables whole", a_statement_sees_a_commit_of_two_tables_whole, 5000);
     run("of two that rely on each other one fails", of_two_that_rely_on_each_other_one_fails, 5000);
     run("ghosts are stored beside a checkpoint", ghosts_are_stored_beside_a_checkpoint, 3000);
-    run("who waits for a turn gets it or gives up", who_waits_for_a_turn_gets_it_or_gives_up, 5000);
+    run("who waits for a write lock gets it or gives up", who_waits_for_a_turn_gets_it_or_gives_up, 5000);
 }

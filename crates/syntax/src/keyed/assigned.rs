@@ -1,6 +1,7 @@
 //! What a keyed statement sets columns to.
 
-use super::{Assigned, scalar};
+use super::parts::Assigned;
+use super::scalar::scalar;
 use sqlparser::ast::{self, AssignmentTarget, BinaryOperator, Expr};
 
 /// `a = …, b = …`

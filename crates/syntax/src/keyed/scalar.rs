@@ -1,6 +1,6 @@
 //! Values that are written in a keyed statement.
 
-use super::{Insertable, Scalar};
+use super::parts::{Insertable, Scalar};
 use crate::build::stored_expr;
 use entasis_vector::{DataType, Value};
 use sqlparser::ast::{self, Expr};

@@ -1,6 +1,8 @@
 //! Which statements are keyed, and which are not.
 
 use super::*;
+use entasis_vector::{DataType, Value};
+use std::ops::Bound;
 
 fn integer(value: i128) -> Scalar {
     Scalar::Constant(Value::Integer(value), DataType::Int64)

@@ -180,7 +180,7 @@ fn windows(
     progress: &mut impl FnMut(&Report),
 ) -> Result<(), Violation> {
     let began = Instant::now();
-    let config = Config { threads: 2, ..Config::default() };
+    let config = Config::new().with_threads(2);
     let database = Database::in_memory(config).map_err(|error| failed(&error, "opening a database"))?;
     let leader = database.connect();
     let is_forced = leader.execute("SET upkeep = 'always'").is_ok();

@@ -1,7 +1,7 @@
 //! The result of each aggregate, row by row over a group.
 
-use super::expression::{evaluate, holds, order};
-use super::{Table, one_row, order_by_keys};
+use super::expression::{evaluate, holds, one_row, order};
+use super::{Table, order_by_keys};
 use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Error, Interval, Result, Value, Vector};

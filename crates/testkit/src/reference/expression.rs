@@ -3,12 +3,11 @@
 //! A walk over the tree that follows the documentation of [`Expr`] literally. Operands are evaluated only
 //! where SQL evaluates them, so an error that SQL does not raise is not raised here.
 
-use super::call;
 use super::cast::{self, month_length};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::{civil_from_days, days_from_civil};
-use entasis_vector::{ColumnId, DataType, Error, Interval, Result, Value};
+use entasis_vector::{ColumnId, DataType, Error, Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -60,7 +59,7 @@ fn unexpected(wanted: &str, value: &Value) -> Error {
 /// Overflow, division by zero, failed casts; those of library functions.
 pub fn evaluate(expr: &Expr, row: Row<'_>) -> Result<Value> {
     Ok(match expr {
-        Expr::Column { id, .. } => row.values[super::position(row.columns, *id)?].clone(),
+        Expr::Column { id, .. } => row.values[position(row.columns, *id)?].clone(),
         Expr::Literal { value, .. } => value.clone(),
         Expr::Parameter { index, .. } => {
             return Err(Error::internal(format!("parameter {} has no value", index + 1)));
@@ -527,6 +526,39 @@ fn truncate(part: DatePart, at: i128, from: DataType, ty: DataType) -> Result<Va
         DataType::Time => time.into(),
         _ => i128::from(date) * i128::from(MICROS_PER_DAY) + i128::from(time),
     }))
+}
+
+/// The place of a column among those of a row.
+pub(super) fn position(columns: &[ColumnId], id: ColumnId) -> Result<usize> {
+    columns
+        .iter()
+        .position(|c| *c == id)
+        .ok_or_else(|| Error::internal(format!("no column {id} in the input")))
+}
+
+// ---- one-row vectors, for functions of other libraries ----------------------------------------------------
+
+/// A vector with `value` at its only position.
+pub(super) fn one_row(value: &Value, ty: DataType) -> Result<Vector> {
+    let value = match value {
+        Value::Integer(bits) if ty == DataType::Uuid => {
+            Value::Integer(entasis_vector::vector::uuid_to_ordered(*bits))
+        }
+        other => other.clone(),
+    };
+    Vector::from_values(ty.physical(), &[value])
+}
+
+/// The result of a library function for one row.
+fn call(
+    function: &dyn entasis_vector::expr::ExternalFunction,
+    args: &[(Value, DataType)],
+    ty: DataType,
+) -> Result<Value> {
+    let vectors = args.iter().map(|(value, ty)| one_row(value, *ty)).collect::<Result<Vec<_>>>()?;
+    let mut out = Vector::new(ty.physical());
+    function.evaluate(&vectors, 1, &mut out)?;
+    Ok(out.value(0, ty))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use entasis_engine::relation::{Relation, ScanRequest};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::value::nested::elements;
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value, Vector};
-use expression::{Row, evaluate, holds, order};
+use expression::{Row, evaluate, holds, order, position};
 use std::collections::HashMap;
 
 /// Rows with the ids of their columns.
@@ -67,13 +67,6 @@ impl Table {
 pub fn run(plan: &Plan) -> Result<Vec<Vec<Value>>> {
     let columns: Vec<ColumnId> = plan.output.iter().map(|output| output.column).collect();
     columns_of(&plan.root, &columns)
-}
-
-fn position(columns: &[ColumnId], id: ColumnId) -> Result<usize> {
-    columns
-        .iter()
-        .position(|c| *c == id)
-        .ok_or_else(|| Error::internal(format!("no column {id} in the input")))
 }
 
 /// The rows that a node returns.
@@ -472,29 +465,4 @@ fn distinct(rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
         }
     }
     unique
-}
-
-// ---- one-row vectors, for functions of other libraries ----------------------------------------------------
-
-/// A vector with `value` at its only position.
-fn one_row(value: &Value, ty: DataType) -> Result<Vector> {
-    let value = match value {
-        Value::Integer(bits) if ty == DataType::Uuid => {
-            Value::Integer(entasis_vector::vector::uuid_to_ordered(*bits))
-        }
-        other => other.clone(),
-    };
-    Vector::from_values(ty.physical(), &[value])
-}
-
-/// The result of a library function for one row.
-fn call(
-    function: &dyn entasis_vector::expr::ExternalFunction,
-    args: &[(Value, DataType)],
-    ty: DataType,
-) -> Result<Value> {
-    let vectors = args.iter().map(|(value, ty)| one_row(value, *ty)).collect::<Result<Vec<_>>>()?;
-    let mut out = Vector::new(ty.physical());
-    function.evaluate(&vectors, 1, &mut out)?;
-    Ok(out.value(0, ty))
 }

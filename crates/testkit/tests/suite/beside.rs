@@ -25,7 +25,7 @@ fn open(path: &Path) -> Database {
 }
 
 fn reading() -> Config {
-    Config { read_only: true, threads: 2, ..Config::default() }
+    Config::new().with_read_only(true).with_threads(2)
 }
 
 fn read(path: &Path) -> Database {

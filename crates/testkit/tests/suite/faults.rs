@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ROWS: i128 = 20_000;
 
 fn database() -> Connection {
-    let connection =
-        Database::in_memory(Config { threads: 2, ..Config::default() }).expect("a database").connect();
+    let connection = Database::in_memory(Config::new().with_threads(2)).expect("a database").connect();
     for sql in [
         "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, s VARCHAR UNIQUE)",
         "CREATE TABLE u (k BIGINT, v BIGINT)",

@@ -217,7 +217,7 @@ fn one_case(event: &str, action: &str, end: &str) {
             run(&connection, "DETACH other");
         }
         "reopen" => {
-            let again = Database::open("my.db", Config { read_only: true, ..Config::default() });
+            let again = Database::open("my.db", Config::new().with_read_only(true));
             say(&format!("refused {}", again.is_err()));
         }
         _ => panic!("{action}"),
@@ -350,7 +350,7 @@ fn check_case(event: &str, action: &str, end: &str) {
     if event.ends_with("put there") && action == "write" {
         assert!(after == 0 && refusals == 3, "{case}: {after} were acknowledged, {refusals} refused");
     }
-    let config = Config { allow_missing_log: is_log_lost, ..Config::default() };
+    let config = Config::new().with_missing_log_allowed(is_log_lost);
     let database = Database::open(path, config).unwrap_or_else(|error| panic!("{case}: {error}"));
     let there = keys(&database.connect());
     let missing: Vec<_> = told.iter().filter(|key| !there.contains(key)).collect();
@@ -412,7 +412,7 @@ fn two_names_of_a_file_are_one_database() {
         }
         other.kill();
         for second in names {
-            let reading = Config { read_only: true, ..Config::default() };
+            let reading = Config::new().with_read_only(true);
             let reading = Database::open(directory.join(second), reading).expect("it can be read");
             assert_eq!(keys(&reading.connect()).len() as i128, expected, "{first}, {second}");
         }
@@ -654,7 +654,8 @@ fn the_last_checkpoint_can_be_opened_without_its_log() {
     other.kill();
     fs::rename(&log, &away).expect("it is there");
     let before = fs::read(&path).expect("it is there");
-    let reading = |allow_missing_log| Config { read_only: true, allow_missing_log, ..Config::default() };
+    let reading =
+        |allow_missing_log| Config::new().with_read_only(true).with_missing_log_allowed(allow_missing_log);
     for _ in 0..2 {
         let message = refused(&path);
         assert!(

@@ -70,7 +70,7 @@ const STATEMENTS: &[&str] = &[
 
 /// A database with a table of so many rows, and files of them in a directory.
 fn database(scratch: &Scratch, rows: usize) -> Connection {
-    let database = Database::in_memory(Config { threads: 1, ..Config::default() }).expect("a database");
+    let database = Database::in_memory(Config::new().with_threads(1)).expect("a database");
     let connection = database.connect();
     // Small chunks, so that few rows are many of them.
     connection.set("chunk_size", "256").expect("a setting");

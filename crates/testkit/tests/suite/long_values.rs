@@ -96,8 +96,7 @@ const COLUMNS: &[(&str, &str, &str)] = &[
 ];
 
 fn database() -> Connection {
-    let connection =
-        Database::in_memory(Config { threads: 1, ..Config::default() }).expect("a database").connect();
+    let connection = Database::in_memory(Config::new().with_threads(1)).expect("a database").connect();
     for megabytes in MEGABYTES {
         let columns: Vec<String> = COLUMNS
             .iter()

@@ -369,7 +369,7 @@ fn process() {
     let (name, limit) = case.split_once('\n').expect("a name and a limit");
     let case = cases().into_iter().find(|case| case.name == name).expect("there is such a case");
     let limit: usize = limit.parse().expect("a number");
-    let database = Database::in_memory(Config { threads: 2, ..Config::default() }).expect("a database");
+    let database = Database::in_memory(Config::new().with_threads(2)).expect("a database");
     let connection = database.connect();
     let scratch = Scratch::new();
     run(&connection, case.setup, 0, &scratch).expect(case.setup);

@@ -15,7 +15,7 @@ fn open(disk: &FaultyDisk) -> Database {
         0 => DataFile::create(file, DatabaseId(*b"numbers and more"), SEGMENT_BYTES).unwrap(),
         _ => DataFile::open(file, Access::Write).unwrap(),
     };
-    Database::on(file, Arc::new(disk.file("my.db.wal")), Config { threads: 1, ..Config::default() }).unwrap()
+    Database::on(file, Arc::new(disk.file("my.db.wal")), Config::new().with_threads(1)).unwrap()
 }
 
 /// The greatest number in a result.

@@ -6,7 +6,7 @@ use entasis::{Config, Connection, Database, ErrorKind, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn database(memory_limit: usize) -> Database {
-    Database::in_memory(Config { threads: 2, memory_limit, ..Config::default() }).expect("a database")
+    Database::in_memory(Config::new().with_threads(2).with_memory_limit(memory_limit)).expect("a database")
 }
 
 /// Bytes in use in memory, and in temporary files.

@@ -22,7 +22,7 @@ use crate::measure::median;
 use crate::report::{Json, figure, map};
 use entasis_layout::cost::{Engine, Machine};
 use entasis_layout::frequency::{Frequency, Operation};
-use entasis_layout::outlook::{Deed, expected};
+use entasis_layout::outlook::{OperationKind, expected};
 use entasis_layout::partitioning::Partitioning;
 use entasis_layout::random::Random;
 use entasis_storage::{Table, TableSnapshot};
@@ -40,7 +40,7 @@ const GOOD: f64 = 0.15;
 /// What an operation takes in one table, in nanoseconds.
 struct Point {
     kind: usize,
-    deed: Deed,
+    operation: OperationKind,
     /// Turn by turn.
     measured: Vec<f64>,
     /// By the model, with the constants of that moment.
@@ -80,10 +80,10 @@ fn everywhere(blocks: usize, slices: usize) -> Frequency {
 }
 
 /// What the model says of an operation on a table.
-fn predicted(engine: &Engine, table: &Arc<Table>, deed: Deed) -> f64 {
+fn predicted(engine: &Engine, table: &Arc<Table>, operation: OperationKind) -> f64 {
     let partitioning = partitioning(&table.snapshot());
     let frequency = everywhere(partitioning.blocks(), SLICES);
-    expected(engine, &frequency, &partitioning)[deed as usize].each
+    expected(engine, &frequency, &partitioning)[operation as usize].each
 }
 
 /// Runs everything, and prints measured times, those of the model, and how far these are off.
@@ -95,18 +95,18 @@ pub fn costs(settings: &Settings) -> Json {
         for (number, kind) in Kind::ALL.iter().enumerate() {
             let mut table = loaded(settings, kind);
             let stored = stored(&table);
-            for deed in Deed::ALL {
-                if matches!(deed, Deed::Delete | Deed::Update) {
+            for operation in OperationKind::ALL {
+                if matches!(operation, OperationKind::Delete | OperationKind::Update) {
                     table = loaded(settings, kind);
                 }
                 let now = machine.now();
-                let model = predicted(&Engine::on(&now, &stored), &table, deed);
-                let measured = perform(settings, &table, deed, &mut random);
+                let model = predicted(&Engine::on(&now, &stored), &table, operation);
+                let measured = perform(settings, &table, operation, &mut random);
                 moments.push(now);
-                match points.iter_mut().find(|own| own.kind == number && own.deed == deed) {
+                match points.iter_mut().find(|own| own.kind == number && own.operation == operation) {
                     None => {
                         let (measured, model) = (vec![measured], vec![model]);
-                        points.push(Point { kind: number, deed, measured, model });
+                        points.push(Point { kind: number, operation, measured, model });
                     }
                     Some(own) => {
                         own.measured.push(measured);
@@ -121,7 +121,7 @@ pub fn costs(settings: &Settings) -> Json {
         let [measured, model, ratio] = point.shown();
         map([
             ("table", Kind::ALL[point.kind].name.into()),
-            ("operation", point.deed.name().into()),
+            ("operation", point.operation.name().into()),
             ("measured_ns", measured.into()),
             ("turns_ns", point.measured.iter().map(|&own| own.into()).collect::<Vec<Json>>().into()),
             ("model_ns", model.into()),
@@ -143,7 +143,7 @@ pub fn costs(settings: &Settings) -> Json {
 fn table_of(points: &[Point]) {
     println!("\nmicroseconds measured, and by the model; their ratio");
     print!("{:28}", "table");
-    Deed::ALL.iter().for_each(|deed| print!("{:>24}", deed.name()));
+    OperationKind::ALL.iter().for_each(|operation| print!("{:>24}", operation.name()));
     println!();
     let mut worst = (0.0f64, "", "");
     for (number, kind) in Kind::ALL.iter().enumerate() {
@@ -154,7 +154,7 @@ fn table_of(points: &[Point]) {
             let of = |time: f64| figure(Some(time / 1000.0));
             print!("{:>8}{:>8}{ratio:>7.2}{mark}", of(measured), of(model));
             if (ratio - 1.0).abs() > worst.0 {
-                worst = ((ratio - 1.0).abs(), kind.name, point.deed.name());
+                worst = ((ratio - 1.0).abs(), kind.name, point.operation.name());
             }
         }
         println!();

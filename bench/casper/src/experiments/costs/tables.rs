@@ -6,7 +6,7 @@ use crate::experiments::Settings;
 use crate::measure::undisturbed;
 use crate::operations::{fill, key_of};
 use crate::store::Store;
-use entasis_layout::outlook::Deed;
+use entasis_layout::outlook::OperationKind;
 use entasis_layout::random::Random;
 use entasis_storage::{Datum, Layout, Table, TableOptions};
 use std::hint::black_box;
@@ -96,10 +96,15 @@ fn places(rows: usize, count: usize, random: &mut Random) -> impl Iterator<Item 
 }
 
 /// Performs a batch of operations on a table. Returns the nanoseconds of one, on average.
-pub fn perform(settings: &Settings, table: &Arc<Table>, deed: Deed, random: &mut Random) -> f64 {
-    let count = match deed {
-        Deed::Range => BATCH / SLICES,
-        Deed::Insert | Deed::Update => (settings.rows as f64 * GROWTH) as usize,
+pub fn perform(
+    settings: &Settings,
+    table: &Arc<Table>,
+    operation: OperationKind,
+    random: &mut Random,
+) -> f64 {
+    let count = match operation {
+        OperationKind::Range => BATCH / SLICES,
+        OperationKind::Insert | OperationKind::Update => (settings.rows as f64 * GROWTH) as usize,
         _ => BATCH,
     };
     let places: Vec<u64> = places(settings.rows, count, random).collect();
@@ -110,11 +115,11 @@ pub fn perform(settings: &Settings, table: &Arc<Table>, deed: Deed, random: &mut
     let rows_of_range = (SLICES * settings.rows / slices(table)) as u64;
     let far = settings.rows as u64 / 2;
     let rows = settings.rows as u64;
-    let snapshot = (deed == Deed::Range).then(|| table.snapshot());
+    let snapshot = (operation == OperationKind::Range).then(|| table.snapshot());
     let mut act = |place: u64| {
         let key = key_of(place);
-        match deed {
-            Deed::PointQuery => {
+        match operation {
+            OperationKind::PointQuery => {
                 let value = table.read(|reader| {
                     let row = reader.find(&[Datum::Integer(key.into())]).expect("the key is there");
                     let mut values = Vec::with_capacity(1);
@@ -123,17 +128,17 @@ pub fn perform(settings: &Settings, table: &Arc<Table>, deed: Deed, random: &mut
                 });
                 assert!(value, "a value of the row");
             }
-            Deed::Range => {
+            OperationKind::Range => {
                 let snapshot = snapshot.as_ref().expect("ranges read one");
                 let low = place.min(rows - rows_of_range - width as u64);
                 black_box(folded(snapshot, key_of(low), key_of(low + rows_of_range), &[1 + SUMMED]));
             }
-            Deed::Insert => store.insert(key + 1, &row),
-            Deed::Delete => assert!(store.delete(key)),
-            Deed::Update => assert!(store.update(key, key_of((place + far) % rows) + 1)),
+            OperationKind::Insert => store.insert(key + 1, &row),
+            OperationKind::Delete => assert!(store.delete(key)),
+            OperationKind::Update => assert!(store.update(key, key_of((place + far) % rows) + 1)),
         }
     };
-    let at_once = if deed == Deed::Range { 1 } else { AT_ONCE };
+    let at_once = if operation == OperationKind::Range { 1 } else { AT_ONCE };
     let times = places.chunks(at_once).map(|places| {
         let start = Instant::now();
         places.iter().for_each(|&place| act(place));

@@ -18,14 +18,13 @@
 use super::layout::AggregateLayout;
 use super::partial::{Partial, Sealed};
 use super::spill::Spill;
-use super::state::lock;
 use super::writer::BITS;
 use crate::context::QueryContext;
 use crate::exec::aggregate::part::{FinishedGroups, Morsel};
 use crate::exec::group_table::{GroupTable, Partition};
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::spill::store::{Medium, Store, Stored};
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use entasis_vector::{Chunk, ErrorKind, Result};
 use std::sync::Arc;
 

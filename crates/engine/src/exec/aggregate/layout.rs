@@ -37,6 +37,7 @@ pub fn takes_narrow(call: &AggregateCall) -> bool {
 }
 
 /// How an aggregation works. Made once, shared by all workers.
+#[derive(Debug)]
 pub struct AggregateLayout {
     /// Computes keys, arguments, filters and order keys; `None` if there are none.
     pub program: Option<Arc<Program>>,
@@ -58,6 +59,7 @@ pub struct AggregateLayout {
 }
 
 /// A state that an aggregation keeps.
+#[derive(Debug)]
 pub struct StateSpec {
     /// What it computes.
     pub kind: StateKind,
@@ -70,6 +72,7 @@ pub struct StateSpec {
 }
 
 /// States that see the same rows of the same arguments.
+#[derive(Debug)]
 pub struct Feed {
     /// Columns of the chunk; at most one unless a state is external.
     pub args: Vec<usize>,
@@ -86,6 +89,7 @@ pub struct Feed {
 }
 
 /// A call whose rows are collected first.
+#[derive(Debug)]
 pub struct DeferredSpec {
     /// The program's outputs to collect: arguments, then order keys.
     pub columns: Vec<usize>,
@@ -108,6 +112,7 @@ impl PartialEq for Feed {
 }
 
 /// How a result is computed from the states.
+#[derive(Debug)]
 pub struct ResultSpec {
     /// The column of the result.
     pub meta: ColumnMeta,
@@ -117,6 +122,7 @@ pub struct ResultSpec {
 
 /// See [`ResultSpec`]. Numbers are indexes of states; `seen` counts values; if there are none, the result is
 /// NULL.
+#[derive(Debug)]
 pub enum ResultKind {
     /// A count.
     Count(usize),

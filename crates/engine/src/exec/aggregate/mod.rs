@@ -42,9 +42,8 @@ use crate::exec::group_table::{GroupTable, MOST_GROUPS, Partition};
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::memory::Reservation;
-use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
-use crate::sync::{Mutex, OnceLock};
+use crate::sync::{Mutex, OnceLock, lock};
 #[cfg(doc)]
 use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
@@ -54,7 +53,6 @@ use layout::AggregateLayout;
 use part::Morsel;
 use partial::Partial;
 use spill::{Known, Spill};
-use state::lock;
 use std::sync::Arc;
 use writer::Writer;
 
@@ -65,21 +63,13 @@ const WIDE: usize = 1 << 20;
 /// Rows that are not looked up after looking up has not paid.
 pub const BYPASS_ROWS: usize = 1 << 20;
 
-/// The operator for `groups` and `aggregates` over `input`. Its output has the groups' columns, then the
-/// aggregates'.
-///
-/// # Errors
-/// Those of compiling the expressions; not supported, for types that an aggregate does not take.
+/// The operator for an aggregation that works like this.
 pub(crate) fn aggregate(
-    input: &[ColumnMeta],
-    groups: &[(ColumnId, Expr)],
-    aggregates: &[(ColumnId, AggregateCall)],
+    layout: AggregateLayout,
     expected_groups: f64,
     context: &QueryContext,
     recorder: &Arc<Recorder>,
-) -> Result<Blocking> {
-    let layout = AggregateLayout::new(input, groups, aggregates)?;
-    let output = layout.output.clone();
+) -> Blocking {
     let shared = Arc::new(Shared {
         spill: Spill::new(&layout, context).map(Arc::new),
         layout,
@@ -89,31 +79,24 @@ pub(crate) fn aggregate(
         partials: Mutex::default(),
         merged: OnceLock::new(),
     });
-    Ok(Blocking {
+    Blocking {
         sink: Arc::new(AggregateSink { shared: shared.clone() }),
         source: Arc::new(AggregateSource { shared }),
-        output,
-    })
+    }
 }
 
-/// The operator that returns the rows of `input` without duplicates in `keys`, and only these columns.
+/// What returns the rows of `input` without duplicates in `keys`, and only these columns.
 ///
 /// # Errors
 /// Internal, if a key is not a column of `input`.
-pub(crate) fn distinct(
-    input: &[ColumnMeta],
-    keys: &[ColumnId],
-    expected_groups: f64,
-    context: &QueryContext,
-    recorder: &Arc<Recorder>,
-) -> Result<Blocking> {
+pub(crate) fn distinct(input: &[ColumnMeta], keys: &[ColumnId]) -> Result<AggregateLayout> {
     let group = |&id: &ColumnId| {
         let meta = input.iter().find(|meta| meta.id == id);
         let meta = meta.ok_or_else(|| Error::internal(format!("no column {id} to be distinct in")))?;
         Ok((id, Expr::column(id, meta.ty)))
     };
     let groups = keys.iter().map(group).collect::<Result<Vec<_>>>()?;
-    aggregate(input, &groups, &[], expected_groups, context, recorder)
+    AggregateLayout::new(input, &groups, &[])
 }
 
 struct Shared {
@@ -167,10 +150,6 @@ impl Sink for AggregateSink {
 
     fn programs(&self) -> Vec<&Program> {
         self.shared.layout.program.as_deref().into_iter().collect()
-    }
-
-    fn takes_stored(&self) -> bool {
-        self.shared.layout.stored.is_some()
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {

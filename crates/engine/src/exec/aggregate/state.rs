@@ -20,7 +20,7 @@ use super::rows::{Rows, accumulate, combine, permute};
 use crate::exec::group_table::marked;
 use crate::exec::group_table::marked::MASKED_GROUPS;
 use crate::exec::materialized::Materialized;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, lock};
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::widest;
@@ -239,12 +239,6 @@ impl State {
             State::Results(results) => results.bytes(),
         }
     }
-}
-
-/// The states behind a lock that is used by one thread at a time. A panic elsewhere has already failed the
-/// statement.
-pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// As [`accumulate`]; a sum without groups runs in eight lanes, since float additions may not be reordered by

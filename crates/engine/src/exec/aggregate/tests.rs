@@ -3,7 +3,7 @@
 use super::*;
 use crate::exec::group_table::direct::Direct;
 use crate::exec::testing::{Chance, chunk_of, column, context, drain, push_all};
-use crate::plan::{AggregateFunction, SortKey};
+use crate::plan::{AggregateCall, AggregateFunction, SortKey};
 use crate::settings::Spilling;
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::{DataType, Value};
@@ -12,6 +12,27 @@ use std::collections::BTreeMap;
 
 const DECIMAL: DataType = DataType::Decimal { precision: 12, scale: 2 };
 const WIDE: DataType = DataType::Decimal { precision: 38, scale: 2 };
+
+/// An aggregation, and the columns that come out.
+struct Operation {
+    sink: Arc<dyn Sink>,
+    source: Arc<dyn Source>,
+    output: Vec<ColumnMeta>,
+}
+
+fn operator(
+    input: &[ColumnMeta],
+    groups: &[(ColumnId, Expr)],
+    calls: &[(ColumnId, AggregateCall)],
+    expected: f64,
+    context: &QueryContext,
+    recorder: &Arc<Recorder>,
+) -> Result<Operation> {
+    let layout = AggregateLayout::new(input, groups, calls)?;
+    let output = layout.output.clone();
+    let Blocking { sink, source } = aggregate(layout, expected, context, recorder);
+    Ok(Operation { sink, source, output })
+}
 
 /// group text, group integer, group date, number, decimal, double, text, flag
 fn input() -> Vec<ColumnMeta> {
@@ -206,7 +227,7 @@ fn check_in(
         .iter()
         .map(|&k| (ColumnId(50 + k as u32), Expr::column(ColumnId(k as u32), metas[k].ty)))
         .collect();
-    let blocking = aggregate(&metas, &groups, calls, 10.0, context, &Arc::default()).unwrap();
+    let blocking = operator(&metas, &groups, calls, 10.0, context, &Arc::default()).unwrap();
     let mut chance = Chance(rows.len() as u64 * 77 + 5);
     push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut chance)?;
     let mut result = drain(&*blocking.source, &blocking.output, chunk_rows)?;
@@ -326,7 +347,7 @@ fn partitions_are_split_for_their_groups_only() {
     context.memory.set_limit(4 << 20);
     let recorder: Arc<Recorder> = Arc::default();
     let groups = [(ColumnId(51), Expr::column(ColumnId(1), DataType::Int32))];
-    let blocking = aggregate(&input(), &groups, &calls()[..4], 10.0, &context, &recorder).unwrap();
+    let blocking = operator(&input(), &groups, &calls()[..4], 10.0, &context, &recorder).unwrap();
     push_all(&*blocking.sink, &input(), &rows, 2048, 2, &mut Chance(46)).unwrap();
     assert_eq!(drain(&*blocking.source, &blocking.output, 2048).unwrap().len(), 80);
     drop(blocking);
@@ -370,8 +391,7 @@ fn keys_that_do_not_repeat_are_not_looked_up() {
     let metas = [column(0, DataType::Int64)];
     let groups = [(ColumnId(1), Expr::column(ColumnId(0), DataType::Int64))];
     let count = (ColumnId(2), call(AggregateFunction::CountStar, None, DataType::Int64));
-    let blocking =
-        aggregate(&metas, &groups, &[count], 10.0, &context(2048, false), &Arc::default()).unwrap();
+    let blocking = operator(&metas, &groups, &[count], 10.0, &context(2048, false), &Arc::default()).unwrap();
     let mut worker = blocking.sink.worker().unwrap();
     let distinct = 100_000i64;
     for _ in 0..2 {
@@ -406,7 +426,7 @@ fn a_sum_that_does_not_fit_is_an_error() {
         ..call(AggregateFunction::Sum, None, DataType::Int64)
     };
     let blocking =
-        aggregate(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false), &Arc::default()).unwrap();
+        operator(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false), &Arc::default()).unwrap();
     let rows = vec![vec![Value::Integer(i64::MAX.into())]; 3];
     push_all(&*blocking.sink, &metas, &rows, 2, 1, &mut Chance(3)).unwrap();
     let error = drain(&*blocking.source, &blocking.output, 2048).unwrap_err();
@@ -419,14 +439,14 @@ fn memory_is_charged_and_given_back() {
     Arc::make_mut(&mut context.settings).temp_directory = "".into();
     let metas = input();
     let keys = [ColumnId(6), ColumnId(3)];
-    let blocking = distinct(&metas, &keys, 1.0, &context, &Arc::default()).unwrap();
+    let blocking = aggregate(distinct(&metas, &keys).unwrap(), 1.0, &context, &Arc::default());
     let rows = make_rows(3000, 100, &mut Chance(11));
     push_all(&*blocking.sink, &metas, &rows, 2048, 2, &mut Chance(12)).unwrap();
     assert!(context.memory.used() > 3000 * 24);
     drop(blocking);
     assert_eq!(context.memory.used(), 0);
     context.memory.set_limit(10_000);
-    let blocking = distinct(&metas, &keys, 1.0, &context, &Arc::default()).unwrap();
+    let blocking = aggregate(distinct(&metas, &keys).unwrap(), 1.0, &context, &Arc::default());
     let mut worker = blocking.sink.worker().unwrap();
     let error = worker.push(&mut chunk_of(&metas, &rows[..2048], &mut Chance(13))).unwrap_err();
     assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
@@ -488,8 +508,7 @@ fn sums_of_narrow_columns_are_exact() {
         let keys = [(ColumnId(20), of(0, DataType::Int32))];
         for chunk_rows in [3, 700, 2048] {
             let context = context(chunk_rows, false);
-            let blocking =
-                aggregate(&metas, &keys, &calls, groups as f64, &context, &Arc::default()).unwrap();
+            let blocking = operator(&metas, &keys, &calls, groups as f64, &context, &Arc::default()).unwrap();
             push_all(&*blocking.sink, &metas, &rows, chunk_rows, 2, &mut chance).unwrap();
             let found: BTreeMap<i128, Vec<i128>> = drain(&*blocking.source, &blocking.output, chunk_rows)
                 .unwrap()

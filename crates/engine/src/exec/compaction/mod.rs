@@ -19,17 +19,17 @@
 
 pub mod costs;
 mod policy;
+mod standing;
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;
 use crate::exec::row_copier::RowCopier;
-use crate::learned::Learned;
 use crate::settings::Compaction;
 use crate::sync::{AtomicU64, Ordering};
-use costs::ChunkCosts;
 use entasis_vector::{Chunk, PhysicalType, Result};
 pub(crate) use policy::learns;
 use policy::{Policy, Thresholds};
+pub(crate) use standing::Standing;
 use std::sync::Arc;
 
 /// Copies small chunks together.
@@ -50,21 +50,6 @@ struct Traffic {
     rows: AtomicU64,
     chunks_in: AtomicU64,
     chunks_out: AtomicU64,
-}
-
-/// Where a compaction stands in its pipeline.
-#[derive(Debug, Clone)]
-pub(crate) struct Standing {
-    /// The number of following operators that reduce chunks or cost the same for few rows as for many.
-    pub operators: usize,
-    /// The expected number of chunks from the pipeline's source.
-    pub chunks: f64,
-    /// What its chunks and rows cost on this machine.
-    pub costs: ChunkCosts,
-    /// What earlier executions have learnt.
-    pub learned: Arc<Learned>,
-    /// A hash of the plan below it, if thresholds are learned.
-    pub plan: u64,
 }
 
 impl Compact {

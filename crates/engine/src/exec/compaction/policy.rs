@@ -7,11 +7,11 @@
 //! | dynamic | of at most what the [cost model](super::costs) gives for their mean size, as measured |
 //! | learning | of at most what the [learner](crate::learned) tries |
 
-use super::Standing;
 use super::costs::{Behind, ChunkCosts};
+use super::standing::Standing;
 use crate::learned::{ARMS, Learned, Learner, Selected};
 use crate::settings::Compaction;
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard, lock};
 use entasis_vector::CHUNK_ROWS;
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Model {
     }
 
     fn lock(&self) -> MutexGuard<'_, Learner> {
-        self.learner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.learner)
     }
 }
 
@@ -144,7 +144,7 @@ impl fmt::Display for Policy {
         match self {
             Policy::Fixed { name, threshold } => write!(f, "{name}: up to {threshold} rows"),
             Policy::Dynamic { last, .. } => {
-                write!(f, "dynamic: up to {} rows", last.lock().unwrap_or_else(PoisonError::into_inner))
+                write!(f, "dynamic: up to {} rows", lock(last))
             }
             Policy::Learning { model, chunk_rows, .. } => {
                 let learner = model.lock();
@@ -192,7 +192,7 @@ impl Thresholds for Dynamic {
             let reduces = self.chunk_rows as f64 * self.chunks as f64 / self.rows as f64;
             let behind = Behind { operators: self.operators, reduces, multiplies: 1.0 };
             self.threshold = self.costs.threshold(&behind, self.chunk_rows);
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = self.threshold;
+            *lock(&self.last) = self.threshold;
         }
         self.threshold
     }

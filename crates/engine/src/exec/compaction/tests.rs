@@ -1,3 +1,4 @@
+use super::costs::ChunkCosts;
 use super::*;
 use crate::cost::Costs;
 use entasis_vector::{Selection, Vector};

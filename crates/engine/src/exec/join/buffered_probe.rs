@@ -64,10 +64,6 @@ impl OperatorFactory for BufferedProbe {
         // Its programs are those of the keys, which the probe reports.
         Vec::new()
     }
-
-    fn is_for_order(&self) -> bool {
-        true
-    }
 }
 
 impl BufferedProbe {

@@ -16,7 +16,8 @@ use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
 use crate::memory::Reservation;
-use crate::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(crate) struct BuildSink {
     /// Where the join filter for the probe side is published.
     pub filter: Option<Arc<FilterSlot>>,
     /// What else is published for it.
-    pub limits: Vec<JoinLimit>,
+    pub limits: Vec<(JoinLimit, Arc<Threshold>)>,
     /// Where the finished build side goes.
     pub built: BuiltSlot,
     /// What the workers have kept.
@@ -107,7 +108,7 @@ impl BuildSink {
         {
             return self.built.set(built).map_err(|_| Error::internal("a join was built twice"));
         }
-        let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
+        let parts = std::mem::take(&mut *lock(&self.parts));
         if let Some(partitioning) = &self.partitioning
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
         {
@@ -123,7 +124,8 @@ impl BuildSink {
             return swap.turn(rows, memory);
         }
 
-        self.limits.iter().filter_map(|limit| limit.publish(&rows)).for_each(|note| self.recorder.note(note));
+        let published = self.limits.iter().filter_map(|(limit, threshold)| limit.publish(&rows, threshold));
+        published.for_each(|note| self.recorder.note(note));
         let expected = Way::expected(self.way.as_ref(), self.spec.expected);
         let spec = BuildSpec { expected, ..self.spec.clone() };
         let mut facts = spec.facts(&rows, tasks)?;
@@ -145,7 +147,7 @@ impl BuildSink {
                 tasks,
             );
         }
-        let (built, reason) = spec.make(rows, &facts, memory, tasks)?;
+        let (built, reason) = spec.make(rows, &facts, memory, &self.context.memory, tasks)?;
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
@@ -212,7 +214,7 @@ impl BuildSink {
         }
         let (rows, memory) = partitioning.complete(splits, slot, tasks)?;
         let facts = self.spec.facts(&rows, tasks)?;
-        let (built, reason) = self.spec.make(rows, &facts, memory, tasks)?;
+        let (built, reason) = self.spec.make(rows, &facts, memory, &self.context.memory, tasks)?;
         if !built.rows.is_empty() || !partitioning.is_active() {
             self.recorder.note(reason);
         }
@@ -228,7 +230,7 @@ fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
         ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {
             error.with_context("the right input of an ASOF JOIN does not fit into memory")
         }
-        ErrorKind::Resource if spec.context.settings.temp_directory.is_empty() => error.with_hint(
+        ErrorKind::Resource if spec.settings.temp_directory.is_empty() => error.with_hint(
             "SET temp_directory = '…' so that the join can spill, or raise memory_limit, or select fewer rows or columns",
         ),
         _ => error,
@@ -271,9 +273,7 @@ impl SinkWorker for Worker {
                 let (all, own) = (&self.segments.0, rows.segments());
                 if own > self.segments.1 {
                     let more = own - std::mem::replace(&mut self.segments.1, own);
-                    if all.fetch_add(more, Ordering::Relaxed) + more
-                        > self.spec.context.settings.most_segments
-                    {
+                    if all.fetch_add(more, Ordering::Relaxed) + more > self.spec.settings.most_segments {
                         is_over = true;
                     }
                 }
@@ -294,7 +294,7 @@ impl SinkWorker for Worker {
                 memory.resize(rows.bytes())?;
             }
         }
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(self.rows);
+        lock(&self.parts).push(self.rows);
         Ok(())
     }
 }

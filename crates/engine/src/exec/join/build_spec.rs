@@ -8,18 +8,18 @@ use super::table::{
 };
 use super::{Built, Shape};
 use crate::bounds::Lookup;
-use crate::context::QueryContext;
 use crate::exec::key_filter::{Expected, key_bounds};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::memory::Reservation;
-use crate::settings::TableKind;
+use crate::memory::{MemoryBudget, Reservation};
+use crate::settings::{Settings, TableKind};
 use crate::sync::AtomicU64;
 use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
+use std::sync::Arc;
 
 /// How build rows become a table to probe.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct BuildSpec {
     /// What the join outputs.
     pub shape: Shape,
@@ -39,8 +39,8 @@ pub(crate) struct BuildSpec {
     pub expected: Expected,
     /// How rows are found if they are ordered: the columns after the keys are what they are ordered by.
     pub lookup: Option<Lookup>,
-    /// Settings and memory.
-    pub context: QueryContext,
+    /// The settings, with those of this join.
+    pub settings: Arc<Settings>,
 }
 
 impl BuildSpec {
@@ -101,7 +101,8 @@ impl BuildSpec {
         }
     }
 
-    /// Builds the table over `rows`, whose reservation is `memory`. Also returns which table it is, and why.
+    /// Builds the table over `rows`, whose reservation is `memory`, with more of `budget` where it needs that
+    /// for a time. Also returns which table it is, and why.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -110,16 +111,17 @@ impl BuildSpec {
         rows: Materialized,
         facts: &BuildStats,
         mut memory: Reservation,
+        budget: &Arc<MemoryBudget>,
         tasks: &dyn Tasks,
     ) -> Result<(Built, String)> {
         let nulls = &self.null_equals_null;
         let any = !rows.is_empty();
         let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
-        let collisions = self.context.settings.hash_collisions;
+        let collisions = self.settings.hash_collisions;
         let ChosenTable { rows, table, reason } = match self.lookup {
             None => choose(&self.request(), facts, rows, nulls, collisions, &mut memory, tasks)?,
             Some(lookup) => {
-                let (probe, budget) = (self.shape.probe, &self.context.memory);
+                let probe = self.shape.probe;
                 let ingredients = Ingredients {
                     lookup,
                     null_equals_null: nulls,

@@ -8,33 +8,35 @@
 //! What is compared must be a column of the probe side, or an integer column cast to a wider type.
 
 use super::Computed;
-use crate::exec::key_filter::pushed::{Pushed, numbers_of};
+use crate::exec::key_filter::PlannedTest;
+use crate::exec::key_filter::pushed::numbers_of;
 use crate::exec::materialized::Materialized;
 use crate::plan::tree::reads;
 use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, CompareOp, Expr};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Result, Selection, Value, Vector};
-use std::sync::Arc;
 
 /// What an inequality says of a column of the probe side.
+#[derive(Debug)]
 pub(crate) struct JoinLimit {
+    /// The column.
+    column: ColumnId,
     /// The column is to be at least a value, rather than at most.
     is_least: bool,
     /// What the column is compared with, in terms of the build side's columns.
     value: Expr,
     /// The type of the column.
     ty: DataType,
-    threshold: Arc<Threshold>,
 }
 
 impl JoinLimit {
-    /// The limit that a condition of a join sets to a column of the probe side, and the filter that goes
-    /// there. `is_probe` and `is_build` tell the columns of the two sides.
+    /// The limit that a condition of a join sets to a column of the probe side. `is_probe` and `is_build`
+    /// tell the columns of the two sides.
     pub(crate) fn of(
         condition: &Expr,
         is_probe: impl Fn(ColumnId) -> bool,
         is_build: impl Fn(ColumnId) -> bool,
-    ) -> Option<(JoinLimit, Pushed)> {
+    ) -> Option<JoinLimit> {
         let Expr::Compare { op, left, right } = condition else { return None };
         let is_value = |expr: &Expr| {
             let columns = reads(expr);
@@ -51,13 +53,21 @@ impl JoinLimit {
             CompareOp::Lt | CompareOp::LtEq => false,
             _ => return None,
         };
-        let threshold = Threshold::new(ty, is_least, false)?;
-        let pushed = Pushed::of_limit(column, &threshold);
-        Some((JoinLimit { is_least, value: (**value).clone(), ty, threshold }, pushed))
+        Threshold::is_possible(ty).then(|| JoinLimit { column, is_least, value: (**value).clone(), ty })
     }
 
-    /// Publishes the limit, if the build side has few rows. Returns what `EXPLAIN` says of it.
-    pub(crate) fn publish(&self, rows: &Materialized) -> Option<String> {
+    /// The column of the probe side.
+    pub(crate) fn column(&self) -> ColumnId {
+        self.column
+    }
+
+    /// What is tested where the column is read.
+    pub(crate) fn test(&self) -> PlannedTest {
+        PlannedTest::Limit { is_least: self.is_least }
+    }
+
+    /// Publishes the limit as `threshold`, if the build side has few rows. Returns what `EXPLAIN` says of it.
+    pub(crate) fn publish(&self, rows: &Materialized, threshold: &Threshold) -> Option<String> {
         if rows.rows() > CHUNK_ROWS {
             return None;
         }
@@ -72,7 +82,7 @@ impl JoinLimit {
             (Value::Integer(value), Some((least, greatest))) => Value::Integer(value.clamp(least, greatest)),
             (value, _) => value,
         };
-        self.threshold.tighten(value);
+        threshold.tighten(value);
         let bound = if self.is_least { "a lower" } else { "an upper" };
         Some(format!("its rows set {bound} limit to the probe side"))
     }

@@ -44,6 +44,7 @@ pub(crate) mod limits;
 pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod probe_buffer;
+mod shape;
 pub(crate) mod side;
 pub(crate) mod strategy;
 pub(crate) mod swap;
@@ -52,110 +53,15 @@ pub(crate) mod tuning;
 pub(crate) mod two_pass;
 pub(crate) mod unmatched;
 
+pub(crate) use shape::{BuildTail, ProbeOutput, Shape};
+
 use crate::exec::materialized::Materialized;
 use crate::memory::Reservation;
-use crate::plan::JoinKind;
 use crate::sync::{AtomicU64, OnceLock, Ordering};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use table::JoinTable;
-
-/// What a join outputs, for each of its two sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Output while the probe side streams by.
-    pub probe: ProbeOutput,
-    /// Output from the build side after that.
-    pub tail: BuildTail,
-}
-
-/// What comes out for a probe row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProbeOutput {
-    /// A row for each match.
-    Pairs,
-    /// Like `Pairs`, and each row without a match with NULLs for the build side.
-    PairsOrNulls,
-    /// Like `PairsOrNulls`, but a second match of one row is an error.
-    OneOrNulls,
-    /// The row, if it has a match.
-    Matched,
-    /// The row, if it has no match.
-    Unmatched,
-    /// The row, if no build row matches it or, because of a NULL, might match it.
-    SurelyUnmatched,
-    /// The row and whether it has a match, which may be NULL.
-    Mark {
-        /// See [`JoinKind::Mark`].
-        null_aware: bool,
-    },
-    /// Nothing: only the build side's marks count.
-    Nothing,
-}
-
-/// Which build rows come out after the probe side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BuildTail {
-    /// None.
-    Nothing,
-    /// Those that matched some probe row.
-    Matched,
-    /// Those that matched none.
-    Unmatched,
-}
-
-impl Shape {
-    /// The shape of `kind` with the left or the right input as the build side; `None` if that side cannot be
-    /// built.
-    pub(crate) fn of(kind: JoinKind, build_left: bool) -> Option<Shape> {
-        use ProbeOutput::*;
-        let (probe, tail) = match (kind, build_left) {
-            (JoinKind::Inner, _) => (Pairs, BuildTail::Nothing),
-            (JoinKind::Left, false) | (JoinKind::Right, true) => (PairsOrNulls, BuildTail::Nothing),
-            (JoinKind::Left, true) | (JoinKind::Right, false) => (Pairs, BuildTail::Unmatched),
-            (JoinKind::Full, _) => (PairsOrNulls, BuildTail::Unmatched),
-            (JoinKind::Semi, false) => (Matched, BuildTail::Nothing),
-            (JoinKind::Semi, true) => (Nothing, BuildTail::Matched),
-            (JoinKind::Anti, false) => (Unmatched, BuildTail::Nothing),
-            (JoinKind::Anti, true) => (Nothing, BuildTail::Unmatched),
-            (JoinKind::NullAwareAnti, false) => (SurelyUnmatched, BuildTail::Nothing),
-            (JoinKind::Mark { null_aware, .. }, false) => (Mark { null_aware }, BuildTail::Nothing),
-            (JoinKind::Single, false) => (OneOrNulls, BuildTail::Nothing),
-            (JoinKind::AsOf { outer }, false) => {
-                (if outer { PairsOrNulls } else { Pairs }, BuildTail::Nothing)
-            }
-            (
-                JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. },
-                true,
-            ) => {
-                return None;
-            }
-        };
-        Some(Shape { probe, tail })
-    }
-
-    /// True if probe rows without match leave no trace, so that they may be filtered out beforehand.
-    pub(crate) fn drops_unmatched_probe_rows(self) -> bool {
-        matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::Matched | ProbeOutput::Nothing)
-    }
-
-    /// What the join needs from its table. `plain`: it has no residual conditions and reads no column of the
-    /// build side.
-    pub(crate) fn asks(self, plain: bool) -> table::LookupKind {
-        use table::LookupKind::*;
-        match self.probe {
-            _ if !plain || self.tail != BuildTail::Nothing => Rows,
-            _ if self.gives_pairs() => Number,
-            _ => Existence,
-        }
-    }
-
-    /// True if columns of the build side come out of the probe.
-    pub(crate) fn gives_pairs(self) -> bool {
-        matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls)
-    }
-}
 
 /// The build side once it is complete. Set by the build sink, read by the probe and by the operators after
 /// it.
@@ -197,7 +103,7 @@ impl Built {
 }
 
 /// Columns computed from a stream's columns; no program is needed if all are plain columns.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Computed {
     program: Option<Arc<Program>>,
     positions: Vec<usize>,

@@ -43,7 +43,7 @@ pub(crate) struct Probe {
 }
 
 /// Residual conditions on pairs, over some columns of both sides.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Residual {
     /// The conditions over the columns below, those of the probe side first.
     pub program: Arc<Program>,

@@ -16,6 +16,7 @@ use entasis_vector::expr::{ColumnMeta, Expr};
 use std::sync::Arc;
 
 /// A join with the estimated costs of building on either side.
+#[derive(Debug)]
 pub(crate) struct Weighed {
     costs: Arc<Costs>,
     join: WeighedJoin,

@@ -28,7 +28,6 @@
 mod tests;
 
 use super::side::Weighed;
-use crate::context::QueryContext;
 use crate::exec::join::tuning::{DEARER, FAR_MORE, SWAP_ROWS};
 use crate::exec::key_filter::Expected;
 use crate::exec::materialized::Materialized;
@@ -37,7 +36,7 @@ use crate::memory::Reservation;
 use crate::plan::Node;
 use crate::relation::{Source, SourceWorker};
 use crate::settings::Swapping;
-use crate::sync::{AtomicBool, AtomicUsize, OnceLock, Ordering};
+use crate::sync::{AtomicUsize, OnceLock, Ordering};
 use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
 
@@ -45,8 +44,6 @@ use std::sync::Arc;
 pub(crate) struct Swap {
     setting: Swapping,
     weighed: Weighed,
-    /// The other way has been planned too.
-    is_planned: AtomicBool,
     switch: Arc<Switch>,
     /// The rows that were kept, once the sides have been swapped.
     kept: OnceLock<(Materialized, Reservation)>,
@@ -75,16 +72,18 @@ impl Way {
 }
 
 impl Swap {
-    /// The swap of a join whose build side is `node`; `None` if its sides are never swapped.
-    pub(crate) fn of(node: &Node, weighed: Weighed, context: &QueryContext) -> Option<Arc<Swap>> {
-        let setting = context.settings.join_swap;
-        let is_wanted = match setting {
+    /// False if the sides of a join whose build side is `node` are never swapped.
+    pub(crate) fn is_wanted(node: &Node, weighed: &Weighed, setting: Swapping) -> bool {
+        match setting {
             Swapping::Auto => most_rows(node) > SWAP_ROWS.max(FAR_MORE * weighed.kept_rows()),
             Swapping::Off => false,
             Swapping::Always => true,
-        };
-        let (is_planned, switch) = (AtomicBool::new(false), Arc::default());
-        is_wanted.then(|| Arc::new(Swap { setting, weighed, is_planned, switch, kept: OnceLock::new() }))
+        }
+    }
+
+    /// The swap of a join that is planned both ways.
+    pub(crate) fn new(setting: Swapping, weighed: Weighed) -> Arc<Swap> {
+        Arc::new(Swap { setting, weighed, switch: Arc::default(), kept: OnceLock::new() })
     }
 
     /// The switch, which is turned if the sides are swapped.
@@ -92,16 +91,8 @@ impl Swap {
         &self.switch
     }
 
-    /// Records that there are pipelines for the other way.
-    pub(crate) fn set_planned(&self) {
-        self.is_planned.store(true, Ordering::Relaxed);
-    }
-
     /// The reason to swap the sides, with this many rows on the build side; `None` to keep them.
     pub(crate) fn reason(&self, rows: usize) -> Option<String> {
-        if !self.is_planned.load(Ordering::Relaxed) {
-            return None;
-        }
         if self.setting == Swapping::Always {
             return Some("sides swapped: join_swap = always".into());
         }

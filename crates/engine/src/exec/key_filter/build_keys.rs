@@ -4,7 +4,7 @@ use super::integers::{for_each_integer, is_integer};
 use super::places::Packing;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, PoisonError, lock};
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, DataType, PhysicalType, Result, Vector, bitmap};
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(crate) fn key_bounds(
     tasks.run(rows.segments(), &|segment| {
         let bounds: Vec<(i64, i64)> =
             (0..metas.len()).map(|key| segment_bounds(rows, key, segment)).collect();
-        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&all);
         all.iter_mut().zip(bounds).for_each(|(all, own)| *all = (all.0.min(own.0), all.1.max(own.1)));
         Ok(())
     })?;

@@ -69,6 +69,11 @@ impl Expected {
         Expected { matching: (self.matching * factor).min(1.0), ..self }
     }
 
+    /// True if half of the rows or fewer are expected to match.
+    pub(crate) fn keeps_few(self) -> bool {
+        self.matching <= KEEPS_FEW
+    }
+
     /// The rows that are looked up, and the share of them that match.
     pub(crate) fn looked_up(self) -> (f64, f64) {
         if self.is_filtered { (self.rows * self.matching, 1.0) } else { (self.rows, self.matching) }
@@ -79,10 +84,6 @@ impl FilterSlot {
     /// A slot for a join with this expectation of its probe side.
     pub(crate) fn new(expected: Expected) -> FilterSlot {
         FilterSlot { expected, ..FilterSlot::default() }
-    }
-    /// True if half of the rows or fewer are expected to pass.
-    pub(crate) fn keeps_few(&self) -> bool {
-        self.expected.matching <= KEEPS_FEW
     }
     /// Marks the filter as used. Called before the build runs.
     pub(crate) fn want(&self) {

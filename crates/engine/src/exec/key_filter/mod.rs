@@ -39,6 +39,6 @@ pub(crate) use bits::{Bits, BitsCount};
 pub(crate) use build_keys::{BuildInput, KeyHashes, for_each_batch, key_bounds, sample};
 pub(crate) use filter::{Expected, FilterSlot, FilterWorker, KeyFilter};
 pub(crate) use integers::{for_each_integer, is_integer};
-pub(crate) use placed::{PlacedFilter, PlacedWorker};
+pub(crate) use placed::{PlacedFilter, PlacedTest, PlacedWorker, PlannedFilter, PlannedTest};
 pub(crate) use places::{NOWHERE, OUTSIDE, Packing};
 pub(crate) use seen::Seen;

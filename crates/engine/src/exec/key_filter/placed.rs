@@ -1,18 +1,85 @@
 //! Filters at the places where they are tested: what is tested, and one worker's test of it.
 //!
-//! Joins and sorts push filters down a plan ([`super::pushed`]). A filter ends in a scan, or in the operator
+//! Joins and sorts push filters down a plan ([`super::pushed`]), which numbers what they test
+//! ([`PlannedTest`]). A filter ends in a scan, or in the operator
 //! before a join ([`super::before_join`]). Both ask it in the same way, whether it is the keys of a build
 //! side ([`super::filter`]) or the threshold of a sort ([`super::threshold`]).
 
-use super::filter::{FilterSlot, FilterWorker, KeyFilter};
+use super::filter::{Expected, FilterSlot, FilterWorker, KeyFilter};
 use super::threshold::ThresholdWorker;
-use crate::exec::profile::PassRate;
+use crate::exec::profile::{PassRate, Recorder};
+use crate::plan::Columns;
 use crate::settings::Settings;
 use crate::threshold::Threshold;
 use entasis_storage::{ValueSet, Zone};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
+
+/// What a filter is going to test, as a plan knows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PlannedTest {
+    /// Whether the build side of a join has the key; what is expected of its probe side.
+    Keys(Expected),
+    /// Whether the key may be among the first ones of an order.
+    Threshold { descending: bool, nulls_first: bool },
+    /// Whether the key is at least, or at most, a value of a build side.
+    Limit { is_least: bool },
+}
+
+impl PlannedTest {
+    /// What `EXPLAIN ANALYZE` calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PlannedTest::Keys(_) => "join filter",
+            PlannedTest::Threshold { .. } => "threshold of the first rows",
+            PlannedTest::Limit { .. } => "limit of a join",
+        }
+    }
+
+    /// The test, of which nothing is known so far.
+    pub(crate) fn instantiate(self) -> PlacedTest {
+        match self {
+            PlannedTest::Keys(expected) => PlacedTest::Keys(Arc::new(FilterSlot::new(expected))),
+            PlannedTest::Threshold { descending, nulls_first } => {
+                PlacedTest::Threshold(Threshold::new(descending, nulls_first))
+            }
+            PlannedTest::Limit { is_least } => PlacedTest::Limit(Threshold::new(is_least, false)),
+        }
+    }
+}
+
+/// A filter at the place where it is going to be tested, as a plan knows it.
+#[derive(Debug)]
+pub(crate) struct PlannedFilter {
+    /// The number of what is tested among the tests of the plan.
+    pub number: usize,
+    /// What is tested.
+    pub test: PlannedTest,
+    /// The columns that have the keys.
+    pub columns: Vec<usize>,
+    /// The same columns.
+    pub metas: Vec<ColumnMeta>,
+}
+
+impl PlannedFilter {
+    /// The filter, given the `tests` of the plan; `recorder` receives its statistics.
+    pub(crate) fn instantiate(
+        self,
+        tests: &[PlacedTest],
+        names: &Columns,
+        recorder: &Recorder,
+    ) -> PlacedFilter {
+        let PlannedFilter { number, test, columns, metas } = self;
+        let called: Vec<&str> = metas.iter().map(|meta| names.get(meta.id).name.as_str()).collect();
+        let rate = recorder.pass_rate(test.name(), called.join(", "));
+        let test = tests[number].clone();
+        if let Some(slot) = test.keys() {
+            slot.want();
+        }
+        PlacedFilter { columns, metas, test, rate }
+    }
+}
 
 /// A filter at the place where it is tested.
 #[derive(Clone)]
@@ -56,19 +123,10 @@ impl PlacedTest {
     }
 
     /// What the keys of rows must not be beyond, if it is that.
-    pub(super) fn bound(&self) -> Option<&Arc<Threshold>> {
+    pub(crate) fn bound(&self) -> Option<&Arc<Threshold>> {
         match self {
             PlacedTest::Keys(_) => None,
             PlacedTest::Threshold(bound) | PlacedTest::Limit(bound) => Some(bound),
-        }
-    }
-
-    /// What `EXPLAIN ANALYZE` calls it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            PlacedTest::Keys(_) => "join filter",
-            PlacedTest::Threshold(_) => "threshold of the first rows",
-            PlacedTest::Limit(_) => "limit of a join",
         }
     }
 }

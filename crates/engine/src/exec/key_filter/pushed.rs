@@ -14,75 +14,59 @@
 //! that a build side sets by an inequality ([`crate::exec::join::limits`]) is known before, and goes there,
 //! too.
 
-use super::before_join::FiltersBeforeJoin;
-use super::filter::{Expected, FilterSlot};
-use super::placed::{PlacedFilter, PlacedTest};
-use crate::context::QueryContext;
-use crate::exec::operator::OperatorFactory;
-use crate::exec::profile::Recorder;
-use crate::plan::{self, Columns, JoinKind, Node, SetKind, SortKey};
-use crate::settings::FilterKind;
-use crate::threshold::Threshold;
+use super::placed::{PlannedFilter, PlannedTest};
+use crate::plan::{self, JoinKind, Node, SetKind};
+use crate::settings::{FilterKind, Settings};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result};
-use std::sync::Arc;
 
 /// A filter that a join or a sort will fill, on its way down.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Pushed {
     /// The columns that have the keys, in the order of the join's keys.
     pub columns: Vec<ColumnId>,
     /// What is tested.
-    pub test: PlacedTest,
+    pub test: PlannedTest,
+    /// Its number among the tests of the plan.
+    pub number: usize,
     /// An expensive operator is between here and the filter's join.
     pub is_early: bool,
 }
 
 impl Pushed {
-    /// The filter of a join over these keys of its probe side, if it may have one.
-    pub(crate) fn of(
+    /// A filter on `columns` where it begins: test `number` of the plan.
+    pub(crate) fn new(columns: Vec<ColumnId>, number: usize, test: PlannedTest) -> Pushed {
+        Pushed { columns, test, number, is_early: false }
+    }
+
+    /// The columns of the filter of a join over these keys of its probe side, if it may have one.
+    pub(crate) fn columns_of(
         keys: &[Expr],
         null_equals_null: &[bool],
-        context: &QueryContext,
-        expected: impl FnOnce() -> Expected,
-    ) -> Option<Pushed> {
+        settings: &Settings,
+    ) -> Option<Vec<ColumnId>> {
         let column = |key: &Expr| numbers_of(key).map(|(id, _)| id);
         let columns = keys.iter().map(column).collect::<Option<Vec<ColumnId>>>()?;
         let is_possible = !columns.is_empty() && !null_equals_null.contains(&true);
-        (is_possible && context.settings.join_filter != FilterKind::Off).then(|| Pushed {
-            columns,
-            test: PlacedTest::Keys(Arc::new(FilterSlot::new(expected()))),
-            is_early: false,
-        })
-    }
-
-    /// The threshold of a sort whose first key this is, if the key is a column.
-    pub(crate) fn of_sort(key: &SortKey, threshold: &Arc<Threshold>) -> Option<Pushed> {
-        let Expr::Column { id, .. } = key.expr else { return None };
-        Some(Pushed { columns: vec![id], test: PlacedTest::Threshold(threshold.clone()), is_early: false })
-    }
-
-    /// The limit that a build side sets to a column of the probe side.
-    pub(crate) fn of_limit(column: ColumnId, limit: &Arc<Threshold>) -> Pushed {
-        Pushed { columns: vec![column], test: PlacedTest::Limit(limit.clone()), is_early: false }
+        (is_possible && settings.join_filter != FilterKind::Off).then_some(columns)
     }
 
     /// True if it may be filled before its rows are read. The threshold of a sort is filled while they come,
     /// so it is useless below an operator that needs all of them first.
     pub(crate) fn comes_first(&self) -> bool {
-        self.test.threshold().is_none()
+        !matches!(self.test, PlannedTest::Threshold { .. })
     }
 
-    /// Its column and what that must not be beyond, if it is a threshold or a limit.
-    pub(crate) fn bound(&self) -> Option<(ColumnId, Arc<Threshold>)> {
-        self.test.bound().map(|bound| (self.columns[0], bound.clone()))
+    /// Its column and its number, if it is a threshold or a limit.
+    pub(crate) fn bound(&self) -> Option<(ColumnId, usize)> {
+        (!matches!(self.test, PlannedTest::Keys(_))).then(|| (self.columns[0], self.number))
     }
 
     /// The same filter one node further down, where `rename` maps its columns, if it may go there. `dear`:
     /// the node does much work per row.
     fn below(&self, dear: bool, rename: impl Fn(ColumnId) -> Option<ColumnId>) -> Option<Pushed> {
         let columns = self.columns.iter().map(|&id| rename(id)).collect::<Option<Vec<ColumnId>>>()?;
-        Some(Pushed { columns, test: self.test.clone(), is_early: self.is_early || dear })
+        Some(Pushed { columns, is_early: self.is_early || dear, ..*self })
     }
 
     /// The same filter in the only input of `node`, if it may go there.
@@ -133,7 +117,7 @@ impl Pushed {
         // Without its partner, a row of an outer or anti join would pass with NULLs, or at all, where the
         // filter is not tested; what is computed above might fail for it.
         let may_cross = join.kind == JoinKind::Inner || join.kind == JoinKind::Semi && !left;
-        if !may_cross || !self.test.keys().is_some_and(|slot| slot.keeps_few()) {
+        if !may_cross || !matches!(self.test, PlannedTest::Keys(expected) if expected.keeps_few()) {
             return None;
         }
         let side = if left { join.left.columns() } else { join.right.columns() };
@@ -207,55 +191,43 @@ pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushe
     (below, staying)
 }
 
-/// Places filters where they are tested, over the columns `metas`; `recorder` receives their statistics.
+/// Places filters where they are tested, over the columns `metas`.
 ///
 /// # Errors
 /// Internal, if a column is missing.
 pub(crate) fn place<'f>(
     filters: impl IntoIterator<Item = &'f Pushed>,
     metas: &[ColumnMeta],
-    names: &Columns,
-    recorder: &Recorder,
-) -> Result<Vec<PlacedFilter>> {
+) -> Result<Vec<PlannedFilter>> {
     let place = |filter: &Pushed| {
         let position = |id: &ColumnId| metas.iter().position(|meta| meta.id == *id);
         let columns = filter.columns.iter().map(position).collect::<Option<Vec<usize>>>();
         let columns =
             columns.ok_or_else(|| Error::internal("a join filter is over columns that are not there"))?;
-        let called: Vec<&str> = filter.columns.iter().map(|id| names.get(*id).name.as_str()).collect();
-        let rate = recorder.pass_rate(filter.test.name(), called.join(", "));
-        if let Some(slot) = filter.test.keys() {
-            slot.want();
-        }
         let metas = columns.iter().map(|&column| metas[column].clone()).collect();
-        Ok(PlacedFilter { columns, metas, test: filter.test.clone(), rate })
+        Ok(PlannedFilter { number: filter.number, test: filter.test, columns, metas })
     };
     filters.into_iter().map(place).collect()
 }
 
-/// The operator that tests the filters that stay above `columns`, if it pays off for any.
+/// Those of the filters that stay above `columns` for which an operator that tests them pays off.
 ///
 /// # Errors
 /// Internal, if a column is missing.
 pub(crate) fn early(
     filters: &[Pushed],
     columns: &[ColumnMeta],
-    names: &Columns,
-    recorder: &Recorder,
-    context: &QueryContext,
-) -> Result<Option<Arc<dyn OperatorFactory>>> {
+    settings: &Settings,
+) -> Result<Vec<PlannedFilter>> {
     // A forced filter is tested even if it does not pay off.
-    let is_forced = context.settings.join_filter == FilterKind::Bloom;
-    let filters =
-        place(filters.iter().filter(|filter| filter.is_early || is_forced), columns, names, recorder)?;
-    let settings = context.settings.clone();
-    Ok((!filters.is_empty())
-        .then(|| Arc::new(FiltersBeforeJoin { filters, settings }) as Arc<dyn OperatorFactory>))
+    let is_forced = settings.join_filter == FilterKind::Bloom;
+    place(filters.iter().filter(|filter| filter.is_early || is_forced), columns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::key_filter::Expected;
     use entasis_vector::DataType;
 
     fn column(id: u32) -> Expr {
@@ -273,11 +245,8 @@ mod tests {
     }
 
     fn filter(columns: &[u32], matching: f64) -> Pushed {
-        Pushed {
-            columns: columns.iter().map(|&id| ColumnId(id)).collect(),
-            test: PlacedTest::Keys(Arc::new(FilterSlot::new(Expected { matching, ..Expected::default() }))),
-            is_early: false,
-        }
+        let test = PlannedTest::Keys(Expected { matching, ..Expected::default() });
+        Pushed::new(columns.iter().map(|&id| ColumnId(id)).collect(), 0, test)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::integers::is_integer;
 use super::places::{NOWHERE, OUTSIDE, Packing};
 use crate::exec::materialized::Materialized;
 use crate::memory::Reservation;
-use crate::sync::{AtomicU64, Mutex, OnceLock, Ordering, PoisonError};
+use crate::sync::{AtomicU64, Mutex, OnceLock, Ordering, lock};
 use entasis_vector::PhysicalType;
 use entasis_vector::expr::ColumnMeta;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Seen {
             let Some(packing) = &self.packing else {
                 let (min, max) = segment_bounds(rows, 0, segment);
                 if min <= max {
-                    let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut bounds = lock(&self.bounds);
                     *bounds =
                         Some(bounds.map_or((min, max), |(least, most)| (least.min(min), most.max(max))));
                 }
@@ -64,7 +64,7 @@ impl Seen {
     /// A filter of the collected keys. `memory` reserves what it needs; without memory it has only bounds.
     pub(crate) fn filter(&self, mut memory: Reservation) -> KeyFilter {
         let (Some(packing), Some(words)) = (&self.packing, self.words.get()) else {
-            let bounds = *self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+            let bounds = *lock(&self.bounds);
             return KeyFilter::of_column(bounds, None, memory);
         };
         let bits = memory

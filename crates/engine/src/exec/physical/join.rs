@@ -1,6 +1,6 @@
 //! Physical planning of joins.
 //!
-//! The input with the lower estimated cost as the build side ([`crate::cost::join`]) ends in a [`BuildSink`];
+//! The input with the lower estimated cost as the build side ([`crate::cost::join`]) ends in a build sink;
 //! the other one is the join's stream and passes its operators. A build tail and a join phase are further
 //! parts of the stream.
 //!
@@ -8,51 +8,43 @@
 //! swapped](crate::exec::join::swap):
 //!
 //! ```text
-//! build side → [BuildSink] ─┬─ table                      probe side → [Probe] → …
-//!                           └─ far more than expected:    probe side → [BuildSink] → table;  rows that were kept → [Probe] → …
+//! build side → [build] ─┬─ table                      probe side → [probe] → …
+//!                       └─ far more than expected:    probe side → [build] → table;  rows that were kept → [probe] → …
 //! ```
 //! Pipelines of the way that is not taken are skipped when their turn comes. The probe side is planned once:
-//! both ways share its operators, and only one of them runs.
+//! both ways share its operators, and only one of them runs. Each way is a join of the physical plan.
 
-use super::builder::Builder;
 use super::needed::{Needed, with};
-use super::stream::{Stream, align};
+use super::physical_plan::{OperatorKind, PlannedPart, SinkKind, SourceKind};
+use super::planned_join::{PlannedJoin, PlannedPartitions, PlannedProbe, PlannedWay};
+use super::planned_work::PlannedWork;
+use super::planner::Planner;
+use super::stream::Stream;
 use crate::bounds::{Bounds, Searched};
-use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
-use crate::exec::join::buffered_columns::BufferedColumns;
-use crate::exec::join::buffered_probe::BufferedProbe;
-use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
-use crate::exec::join::dictionary_probe::EntryCounts;
 use crate::exec::join::limits::JoinLimit;
 use crate::exec::join::partitioned::Partitioning;
-use crate::exec::join::partitioned::join_phase::{JoinPhase, PartitionSource};
-use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::partitioned::skew::StoredKeys;
-use crate::exec::join::probe::{Probe, Residual};
+use crate::exec::join::probe::Residual;
 use crate::exec::join::side::Weighed;
 use crate::exec::join::strategy::{Open, Planned};
-use crate::exec::join::swap::{Swap, Way};
-use crate::exec::join::two_pass::{self, KeysSink, TwoPass};
-use crate::exec::join::unmatched::BuildRows;
-use crate::exec::join::{BuildTail, BuiltSlot, Computed, ProbeOutput, Shape, side};
-use crate::exec::key_filter::Expected;
+use crate::exec::join::swap::Swap;
+use crate::exec::join::table::LookupKind;
+use crate::exec::join::two_pass::{self, TwoReadings};
+use crate::exec::join::{BuildTail, Computed, ProbeOutput, Shape, side};
 use crate::exec::key_filter::pushed::Pushed;
-use crate::exec::operator::OperatorFactory;
-use crate::exec::pipeline::Part;
-use crate::exec::profile::Recorder;
-use crate::exec::temp_compression::Choice;
+use crate::exec::key_filter::{Expected, PlannedTest};
 use crate::plan::tree::ColumnSet;
 use crate::plan::{self, JoinKind, Node};
-use crate::settings::{FilterKind, Searching};
+use crate::settings::{FilterKind, Searching, Settings};
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::sync::Arc;
 
 /// A join, one side of which is the build side.
-struct Joined<'j> {
-    join: &'j plan::Join,
+struct Joined<'p, 'j> {
+    join: &'p plan::Join,
     /// Its number among the joins of the plan, as `EXPLAIN` prints them, from 1.
     number: usize,
     keeps_left: bool,
@@ -66,7 +58,7 @@ struct Joined<'j> {
     needed: &'j Needed,
     /// Columns that are read above or by residual conditions.
     both: Needed,
-    recorder: Arc<Recorder>,
+    node: usize,
 }
 
 /// A side of a join.
@@ -78,48 +70,41 @@ enum Side {
     Probe,
 }
 
-/// The build side, once it is planned.
-struct Kept {
-    built: BuiltSlot,
-    partitioning: Option<Arc<Partitioning>>,
-    /// Keys, then payload.
-    metas: Vec<ColumnMeta>,
-    /// The expected number of rows.
-    rows: f64,
-    /// Its rows are read once, so they may become the probe side.
-    is_read_once: bool,
-}
-
 /// What is read of the probe side.
 struct Probing {
     keys: Computed,
     /// The bounds that are searched in the ordered build side.
     bounds: Option<Computed>,
     /// Columns that are kept if its rows have to wait.
-    kept: BufferedColumns,
+    waiting: Vec<ColumnId>,
     /// The table that the keys come from, if known.
     stored: Option<StoredKeys>,
 }
 
 impl Probing {
     /// What the join reads of its probe side, which has these columns.
-    fn of(joined: &Joined<'_>, keys: &[Expr], needed: &Needed, columns: &[ColumnMeta]) -> Result<Probing> {
+    fn of(
+        joined: &Joined<'_, '_>,
+        keys: &[Expr],
+        needed: &Needed,
+        columns: &[ColumnMeta],
+    ) -> Result<Probing> {
         let bounds = joined.searched(Side::Probe);
         Ok(Probing {
             keys: Computed::new(keys, columns)?,
             bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, columns)).transpose()?,
-            kept: BufferedColumns::new(columns, |meta| needed.contains(&meta.id))?,
+            waiting: columns.iter().map(|meta| meta.id).filter(|id| needed.contains(id)).collect(),
             stored: StoredKeys::of(joined.input(Side::Probe), keys),
         })
     }
 }
 
-impl<'j> Joined<'j> {
+impl<'p, 'j> Joined<'p, 'j> {
     fn is_left(&self, side: Side) -> bool {
         self.keeps_left == (side == Side::Build)
     }
 
-    fn input(&self, side: Side) -> &'j Node {
+    fn input(&self, side: Side) -> &'p Node {
         if self.is_left(side) { &self.join.left } else { &self.join.right }
     }
 
@@ -177,7 +162,7 @@ impl<'j> Joined<'j> {
         metas: &[ColumnMeta],
         is_key: &[bool],
         expected: Expected,
-        context: &QueryContext,
+        settings: Arc<Settings>,
     ) -> BuildSpec {
         let wanted = self.wanted(metas);
         let null_aware = self.is_null_aware();
@@ -193,12 +178,12 @@ impl<'j> Joined<'j> {
             null_equals_null: self.null_equals_null.clone(),
             null_aware,
             marks: self.shape.tail != BuildTail::Nothing,
-            table: context.settings.join_table,
-            asked: self.shape.asks(plain),
+            table: settings.join_table,
+            asked: LookupKind::of(self.shape, plain),
             read: metas.iter().enumerate().map(read).collect(),
             expected,
             lookup: self.searched.as_ref().map(|searched| searched.lookup),
-            context: context.clone(),
+            settings,
         }
     }
 
@@ -219,8 +204,8 @@ impl<'j> Joined<'j> {
         searched.map_or(&[], |searched| if side == Side::Build { &searched.kept } else { &searched.bounds })
     }
 
-    /// The limits that the build side sets to the probe side, and where they go.
-    fn limits(&self) -> Vec<(JoinLimit, Pushed)> {
+    /// The limits that the build side sets to the probe side.
+    fn limits(&self) -> Vec<JoinLimit> {
         if !self.shape.drops_unmatched_probe_rows() {
             return Vec::new();
         }
@@ -231,7 +216,7 @@ impl<'j> Joined<'j> {
     }
 
     /// The same join with the sides swapped, if that is possible.
-    fn other_way(&self) -> Option<Joined<'j>> {
+    fn other_way(&self) -> Option<Joined<'p, 'j>> {
         if self.searched.is_some() {
             return None;
         }
@@ -243,17 +228,16 @@ impl<'j> Joined<'j> {
             searched: None,
             residual: self.residual.clone(),
             both: self.both.clone(),
-            recorder: self.recorder.clone(),
             ..*self
         })
     }
 }
 
-impl Builder<'_> {
+impl<'p> Planner<'_, 'p> {
     pub(super) fn join(
         &mut self,
-        node: &Node,
-        join: &plan::Join,
+        node: &'p Node,
+        join: &'p plan::Join,
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
@@ -267,52 +251,48 @@ impl Builder<'_> {
         let build_needed = with(&Needed::kept(joined.both.ids()), read_of_build);
         let build_filters = joined.passing(filters, Side::Build);
         let build = self.input(joined.input(Side::Build), 0, &build_needed, &build_filters)?;
-        let build_recorder = build.recorder.clone();
-        let expected = side::expected(join, self.columns, keeps_left);
-        let slot = match joined.shape.drops_unmatched_probe_rows() {
-            true => Pushed::of(&probe_keys, &joined.null_equals_null, self.context, || expected),
-            false => None,
-        };
+        let build_node = build.node;
+        let (slot, limited) = self.pushed_by(&joined, &probe_keys);
         let other_way = joined.other_way();
-        let swap =
-            other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
-        let way = swap.clone().map(Way::AsPlanned);
-        let limits = match self.context.settings.join_filter {
-            FilterKind::Off => Vec::new(),
-            _ => joined.limits(),
-        };
-        let (limits, limited): (Vec<JoinLimit>, Vec<Pushed>) = limits.into_iter().unzip();
-        let kept = self.keep(&joined, build, (slot.as_ref(), limits), !build_filters.is_empty(), way)?;
+        let may_swap =
+            || Swap::is_wanted(joined.input(Side::Build), &weighed, self.context.settings.join_swap);
+        let other_way = other_way.filter(|_| may_swap());
+        let mut probe_filters = joined.passing(filters, Side::Probe);
+        probe_filters.extend(slot.iter().cloned().chain(limited.iter().map(|(_, pushed)| pushed.clone())));
+        let limits = limited.into_iter().map(|(limit, pushed)| (limit, pushed.number)).collect();
+        let is_filtered = !build_filters.is_empty();
+        let number = self.keep(&joined, build, (slot.as_ref(), limits), is_filtered, PlannedWay::Only)?;
 
         // The probe side.
-        let mut probe_filters = joined.passing(filters, Side::Probe);
-        probe_filters.extend(slot.into_iter().chain(limited));
         let read_of_probe = || probe_keys.iter().chain(joined.searched(Side::Probe));
         let probe_needed = with(&joined.both, read_of_probe());
         let operators = self.behind + 1;
         let stream = self.input(joined.input(Side::Probe), operators, &probe_needed, &probe_filters)?;
-        let children = [&stream.recorder, &build_recorder];
+        let children = [stream.node, build_node];
         let (left, right) = if keeps_left { (children[1], children[0]) } else { (children[0], children[1]) };
-        [left, right].into_iter().for_each(|child| joined.recorder.add_child(child));
-        let stream = self.compacted(joined.input(Side::Probe), stream, operators, &joined.recorder);
-        let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
-        let other = other_way.zip(swap).filter(|_| may_swap);
-        let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
+        [left, right].into_iter().for_each(|child| self.add_child(joined.node, child));
+        let stream = self.compacted(joined.input(Side::Probe), stream, operators, joined.node);
+        let is_read_once = self.made.joins[number].readings.is_none();
+        let may_swap = is_read_once && stream.parts.iter().all(|part| !part.ordered);
+        let other_way = other_way.filter(|_| may_swap).map(|other_way| (other_way, stream.clone()));
         let probing = Probing::of(&joined, &probe_keys, &probe_needed, &stream.columns)?;
-        let stream = self.probe(&joined, kept, stream, probing)?;
-        match other {
+        let stream = self.probe(&joined, number, stream, probing)?;
+        match other_way {
             None => Ok(stream),
-            Some((other_way, swap, probe, kept)) => self.swap(stream, &other_way, &swap, probe, kept),
+            Some((other_way, probe)) => {
+                self.made.joins[number].way = PlannedWay::AsPlanned(Box::new(weighed));
+                self.swap(stream, &other_way, number, probe)
+            }
         }
     }
 
     /// A join whose build side is chosen, and what the choice was made of.
     fn joined<'j>(
-        &self,
-        node: &Node,
-        join: &'j plan::Join,
+        &mut self,
+        node: &'p Node,
+        join: &'p plan::Join,
         needed: &'j Needed,
-    ) -> Result<(Joined<'j>, Weighed)> {
+    ) -> Result<(Joined<'p, 'j>, Weighed)> {
         let bounds = match self.context.settings.join_bounds {
             Searching::Auto => Bounds::of(join, self.columns),
             Searching::Always => Bounds::possible(join),
@@ -338,89 +318,112 @@ impl Builder<'_> {
             needed,
             both: with(needed, &residual),
             residual,
-            recorder: self.recorder(node),
+            node: self.add_node(PlannedWork::Node(node)),
         };
-        joined.recorder.note(format!("join {}", joined.number));
-        side::reason(&chosen).into_iter().for_each(|reason| joined.recorder.note(reason));
+        self.note(joined.node, || format!("join {}", joined.number));
+        if let Some(reason) = side::reason(&chosen) {
+            self.note(joined.node, || reason);
+        }
         Ok((joined, weighed))
     }
 
-    /// Ends `build` in the sink that keeps its rows. `slot` receives the keys, and `limits` what else it
-    /// says; `is_filtered`: join filters go into this side.
+    /// What the build side tells the probe side, whose keys are these: its keys, and limits.
+    fn pushed_by(
+        &mut self,
+        joined: &Joined<'p, '_>,
+        probe_keys: &[Expr],
+    ) -> (Option<Pushed>, Vec<(JoinLimit, Pushed)>) {
+        let settings = &self.context.settings;
+        let columns = match joined.shape.drops_unmatched_probe_rows() {
+            true => Pushed::columns_of(probe_keys, &joined.null_equals_null, settings),
+            false => None,
+        };
+        let keys = columns.map(|columns| {
+            let test = PlannedTest::Keys(side::expected(joined.join, self.columns, joined.keeps_left));
+            Pushed::new(columns, self.add_test(test), test)
+        });
+        let limits = match settings.join_filter {
+            FilterKind::Off => Vec::new(),
+            _ => joined.limits(),
+        };
+        let pushed = |limit: JoinLimit| {
+            let test = limit.test();
+            let pushed = Pushed::new(vec![limit.column()], self.add_test(test), test);
+            (limit, pushed)
+        };
+        (keys, limits.into_iter().map(pushed).collect())
+    }
+
+    /// Ends `build` in the sink that keeps its rows, and returns the number of the join. `slot` receives the
+    /// keys, and `limits` what else it says; `is_filtered`: join filters go into this side.
     fn keep(
         &mut self,
-        joined: &Joined<'_>,
+        joined: &Joined<'p, '_>,
         build: Stream,
-        (slot, limits): (Option<&Pushed>, Vec<JoinLimit>),
+        (slot, limits): (Option<&Pushed>, Vec<(JoinLimit, usize)>),
         is_filtered: bool,
-        way: Option<Way>,
-    ) -> Result<Kept> {
-        let (recorder, node) = (&joined.recorder, joined.input(Side::Build));
+        way: PlannedWay,
+    ) -> Result<usize> {
+        let node = joined.input(Side::Build);
         let keys = joined.keys(Side::Build);
         let (columns, metas, ordering) = self.kept_columns(joined, &build.columns)?;
         let is_key: Vec<bool> = (0..metas.len()).map(|i| i < ordering).collect();
-        let context = self.build_context(joined.number, recorder);
         let expected = side::expected(joined.join, self.columns, joined.keeps_left);
         let filtered = Expected { is_filtered: slot.is_some(), ..expected };
-        let spec = joined.build_spec(&metas, &is_key, filtered, &context);
+        let spec = joined.build_spec(&metas, &is_key, filtered, self.settings_of(joined.number));
         let rows = estimate_rows(node, self.columns);
-        let open = Open::of(&spec, &joined.planned(&metas, rows, matches!(way, Some(Way::Swapped(_)))));
+        let is_swapped = matches!(way, PlannedWay::Swapped(_));
+        let open = Open::of(&spec, &joined.planned(&metas, rows, is_swapped));
         let expected = if open.in_memory { expected } else { Expected::default() };
-        let partitioning = open
-            .partitions
-            .then(|| {
-                Partitioning::new(
-                    &metas,
-                    spec.clone(),
-                    (slot.is_some(), open.apart),
-                    expected,
-                    recorder,
-                    &context,
-                )
-            })
-            .flatten();
-        let slot = slot.and_then(|pushed| pushed.test.keys());
+        let may_be_partitioned = open.partitions && Partitioning::is_possible(&spec, open.apart);
         let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
-        let two_pass = open
-            .two_passes
-            .then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref(), recorder))
-            .flatten();
-        if let Some(two_pass) = &two_pass {
-            self.count(node, &keys, two_pass, recorder)?;
-        }
-        let (built, is_read_once) = (BuiltSlot::default(), two_pass.is_none());
-        let sink = BuildSink {
-            columns,
-            kept: metas.clone(),
-            two_pass,
-            spec,
-            filter: slot.cloned(),
-            limits,
-            built: built.clone(),
-            parts: Arc::default(),
-            segments: Arc::default(),
-            partitioning: partitioning.clone(),
-            choice: Arc::new(Choice::new(&metas, is_key, &context)),
-            way,
-            recorder: recorder.clone(),
-            context,
+        let readings = match open.two_passes {
+            true => TwoReadings::of(&read, &spec, self.context),
+            false => Err(None),
         };
-        self.end(build, Arc::new(sink), recorder);
-        Ok(Kept { built, partitioning, metas, rows, is_read_once })
+        if let Err(Some(once)) = readings {
+            self.note(joined.node, || once.to_string());
+        }
+        let join = self.made.joins.len();
+        self.made.joins.push(PlannedJoin {
+            number: joined.number,
+            node: joined.node,
+            keeps_left: joined.keeps_left,
+            way,
+            spec,
+            computed: columns,
+            kept: metas,
+            ordering,
+            rows,
+            filter: slot.map(|pushed| pushed.number),
+            limits,
+            readings: readings.ok(),
+            partitions: may_be_partitioned.then_some(PlannedPartitions { apart: open.apart, expected }),
+            probe: None,
+        });
+        if self.made.joins[join].readings.is_some() {
+            self.count(node, &keys, join)?;
+        }
+        self.end(build, SinkKind::Build { join }, joined.node);
+        Ok(join)
+    }
+
+    /// The settings of the build side of join `number`.
+    fn settings_of(&self, number: usize) -> Arc<Settings> {
+        let settings = &self.context.settings;
+        match settings.join_tables.iter().find(|(own, _)| *own == number) {
+            None => settings.clone(),
+            Some(&(_, join_table)) => Arc::new(Settings { join_table, ..(**settings).clone() }),
+        }
     }
 
     /// Ends the `keys` of `node` in the sink that counts them, before the rows are read.
-    fn count(
-        &mut self,
-        node: &Node,
-        keys: &[Expr],
-        two_pass: &Arc<TwoPass>,
-        recorder: &Arc<Recorder>,
-    ) -> Result<()> {
+    fn count(&mut self, node: &'p Node, keys: &[Expr], join: usize) -> Result<()> {
         let needed = with(&Needed::default(), keys);
         let stream = self.input(node, 0, &needed, &[])?;
         let keys = Computed::new(keys, &stream.columns)?;
-        self.end(stream, Arc::new(KeysSink { keys, two_pass: two_pass.clone() }), recorder);
+        let own = self.made.joins[join].node;
+        self.end(stream, SinkKind::CountKeys { join, keys }, own);
         Ok(())
     }
 
@@ -428,7 +431,7 @@ impl Builder<'_> {
     /// `input`, and as they are kept; and how many are not payload.
     fn kept_columns(
         &self,
-        joined: &Joined<'_>,
+        joined: &Joined<'p, '_>,
         input: &[ColumnMeta],
     ) -> Result<(Computed, Vec<ColumnMeta>, usize)> {
         let keys = joined.keys(Side::Build);
@@ -455,121 +458,82 @@ impl Builder<'_> {
         Ok((columns, metas, ordering))
     }
 
-    /// The output of a join whose build side is `kept`: `stream`, the probe side, after the join's operators.
-    fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
-        let Kept { built, partitioning, metas, rows, .. } = kept;
-        let (recorder, shape) = (&joined.recorder, joined.shape);
-        let (probe_columns, build_columns) = (joined.wanted(&stream.columns), joined.wanted(&metas));
-        let input = stream.columns.clone();
-        let operator = Probe {
-            shape,
+    /// The output of a join whose build side is planned: `stream`, the probe side, after the operators of
+    /// planned join `join`.
+    fn probe(
+        &mut self,
+        joined: &Joined<'p, '_>,
+        join: usize,
+        stream: Stream,
+        probing: Probing,
+    ) -> Result<Stream> {
+        let (own, shape) = (joined.node, joined.shape);
+        let planned = &mut self.made.joins[join];
+        let (columns, nulls) = joined.output(&stream.columns, &planned.kept);
+        let may_be_partitioned = planned.partitions.is_some();
+        planned.probe = Some(PlannedProbe {
             keys: probing.keys,
-            null_equals_null: joined.null_equals_null.clone(),
             bounds: probing.bounds,
-            residual: residual(&joined.residual, &input, &metas)?,
-            probe_columns: probe_columns.clone(),
-            build_columns: build_columns.clone(),
-            built: built.clone(),
-            entry_counts: EntryCounts::new(recorder),
-            context: self.context.clone(),
-        };
-        let (columns, nulls) = joined.output(&input, &metas);
-        let rest = (shape.tail != BuildTail::Nothing).then(|| BuildRows {
-            built,
-            matched: shape.tail == BuildTail::Matched,
+            waiting: probing.waiting,
+            stored: probing.stored,
+            residual: residual(&joined.residual, &stream.columns, &planned.kept)?,
+            probe_columns: joined.wanted(&stream.columns),
+            build_columns: joined.wanted(&planned.kept),
             nulls,
-            columns: build_columns,
-            chunk_rows: self.context.settings.chunk_rows,
-            next: Arc::default(),
+            input: stream.columns.clone(),
+            output: columns.clone(),
         });
         let ordered = stream.parts.iter().any(|part| part.ordered);
-        let kept_probe = Arc::new(probing.kept);
-        let late = partitioning.map(|partitioning| {
-            partitioning.set_probe(&input, &kept_probe, probing.stored);
-            let route = Route { partitioning: partitioning.clone(), keys: operator.keys.clone() };
-            let part = join_phase(partitioning, operator.clone(), rest.clone(), recorder);
-            (route, Part { ordered, ..part })
-        });
-        let (route, late) = late.unzip();
-        if let Some(route) = route {
-            stream = stream.then(Arc::new(route), recorder);
+        let mut stream = stream;
+        if may_be_partitioned {
+            stream = self.then(stream, OperatorKind::Route { join }, own);
         }
         if !ordered && self.context.settings.join_stride > 0 && joined.searched.is_none() {
-            let strides = BufferedProbe {
-                keys: operator.keys.clone(),
-                null_equals_null: operator.null_equals_null.clone(),
-                stored: kept_probe.of(&input),
-                kept: kept_probe,
-                built: operator.built.clone(),
-                is_told: Arc::default(),
-                recorder: recorder.clone(),
-                context: self.context.clone(),
-            };
-            stream = stream.then(Arc::new(strides), recorder);
+            stream = self.then(stream, OperatorKind::BufferedProbe { join }, own);
         }
-        stream = Stream { columns, ..stream.then(Arc::new(operator), recorder) }.sparse();
-        if let Some(rest) = rest {
-            stream.parts.push(Part { ordered, ..Part::new(Arc::new(rest), recorder, rows) });
+        stream = Stream { columns, ..self.then(stream, OperatorKind::Probe { join }, own) }.sparse();
+        if shape.tail != BuildTail::Nothing {
+            let tail = self.add_source(SourceKind::BuildTail { join }, own);
+            stream.parts.push(PlannedPart { ordered, ..PlannedPart::of(tail) });
         }
-        stream.parts.extend(late);
+        if may_be_partitioned {
+            let partitions = self.add_source(SourceKind::Partitions { join }, own);
+            let part = PlannedPart { ordered, sparse: true, ..PlannedPart::of(partitions) };
+            let late = Stream { parts: vec![part], columns: Vec::new(), node: own };
+            stream.parts.extend(self.extend(late, OperatorKind::JoinPhase { join }, own).parts);
+        }
         Ok(stream)
     }
 
-    /// `stream`, the output of a join, together with that of the join with swapped sides: there the rows of
-    /// `probe` are kept, and those that were `kept` stream by.
+    /// `stream`, the output of planned join `join`, together with that of the join with swapped sides: there
+    /// the rows of `probe` are kept, and those that were kept stream by.
     fn swap(
         &mut self,
         stream: Stream,
-        joined: &Joined<'_>,
-        swap: &Arc<Swap>,
+        joined: &Joined<'p, '_>,
+        join: usize,
         probe: Stream,
-        kept: Vec<ColumnMeta>,
     ) -> Result<Stream> {
-        let recorder = &joined.recorder;
-        let build = self.keep(
-            joined,
-            probe.only_if(swap, true),
-            (None, Vec::new()),
-            false,
-            Some(Way::Swapped(swap.clone())),
-        )?;
-        let part = Part::new(swap.rows(self.context.settings.chunk_rows), recorder, 0.0);
-        let rows = Stream { parts: vec![part], columns: kept, recorder: recorder.clone() };
+        let own = joined.node;
+        let way = PlannedWay::Swapped(join);
+        let swapped = self.keep(joined, probe.only_if(join, true), (None, Vec::new()), false, way)?;
+        let source = self.add_source(SourceKind::KeptRows { join }, own);
+        let rows = Stream::of(source, self.made.joins[join].kept.clone(), own);
+        let keys: Vec<usize> = (0..joined.null_equals_null.len()).collect();
         let probing = Probing {
-            keys: Computed::of_columns(
-                &(0..joined.null_equals_null.len()).collect::<Vec<_>>(),
-                &rows.columns,
-            ),
+            keys: Computed::of_columns(&keys, &rows.columns),
             bounds: None,
-            kept: BufferedColumns::new(&rows.columns, |_| true)?,
+            waiting: rows.columns.iter().map(|meta| meta.id).collect(),
             stored: None,
         };
-        let swapped = self.probe(joined, build, rows, probing)?.only_if(swap, true);
+        let swapped = self.probe(joined, swapped, rows, probing)?.only_if(join, true);
         // Both have the columns that are read above, in the same order.
         let columns =
             joined.wanted(&stream.columns).into_iter().map(|i| stream.columns[i].clone()).collect::<Vec<_>>();
-        let mut both = align(stream.only_if(swap, false), &columns, recorder)?;
-        both.parts.extend(align(swapped, &columns, recorder)?.parts);
-        swap.set_planned();
+        let mut both = self.align(stream.only_if(join, false), &columns, own)?;
+        both.parts.extend(self.align(swapped, &columns, own)?.parts);
         Ok(both)
     }
-}
-
-/// The part of a stream that joins partitions which had to wait. Each partition has a table of its own, for a
-/// time.
-fn join_phase(
-    partitioning: Arc<Partitioning>,
-    probe: Probe,
-    rest: Option<BuildRows>,
-    recorder: &Arc<Recorder>,
-) -> Part {
-    let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
-    let probe = Probe { built: probe_slot, ..probe };
-    let rest = rest.map(|rest| BuildRows { built: rest_slot, ..rest });
-    let source = Arc::new(PartitionSource { partitioning: partitioning.clone(), next: Arc::default() });
-    let operators: Vec<(Arc<dyn OperatorFactory>, _)> =
-        vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())];
-    Part { sparse: true, operators, ..Part::new(source, recorder, 0.0) }
 }
 
 /// True if there is a join in this part of a plan.

@@ -1,28 +1,27 @@
 //! Physical planning of nodes with one input.
 
-use super::builder::Builder;
 use super::needed::{Needed, Use, with};
-use super::stream::{Stream, align, find};
+use super::physical_plan::{OperatorKind, SinkKind};
+use super::planned_work::PlannedWork;
+use super::planner::Planner;
+use super::stream::{Stream, find};
 use crate::estimate::estimate_rows;
-use crate::exec::aggregate::layout::takes_narrow;
-use crate::exec::aggregate::{aggregate, distinct};
+use crate::exec::aggregate::distinct;
+use crate::exec::aggregate::layout::{AggregateLayout, takes_narrow};
 use crate::exec::key_filter::pushed::Pushed;
-use crate::exec::limit::Limit;
 use crate::exec::partial_distinct::DropRepeats;
 use crate::exec::project::Project;
 use crate::exec::unnest::Unnest;
 use crate::exec::window::layout::WindowLayout;
-use crate::exec::window::window;
 use crate::plan::{self, Node};
 use entasis_vector::Result;
 use entasis_vector::expr::Expr;
-use std::sync::Arc;
 
-impl Builder<'_> {
+impl<'p> Planner<'_, 'p> {
     pub(super) fn project(
         &mut self,
-        node: &Node,
-        project: &plan::Project,
+        node: &'p Node,
+        project: &'p plan::Project,
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
@@ -36,23 +35,30 @@ impl Builder<'_> {
         let passed = input.columns.iter().filter(|meta| needed.contains(&meta.id));
         let mut exprs: Vec<_> = passed.map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect();
         exprs.extend(wanted);
-        let operator = Project::new(&exprs, &input.columns, &|id| needed.is_only_computed(id))?;
-        let columns = operator.output().to_vec();
-        Ok(Stream { columns, ..input.then(Arc::new(operator), &self.recorder(node)) })
+        let project = Project::new(&exprs, &input.columns, &|id| needed.is_only_computed(id))?;
+        let columns = project.output().to_vec();
+        let own = self.add_node(PlannedWork::Node(node));
+        Ok(Stream { columns, ..self.then(input, OperatorKind::Project(project), own) })
     }
 
-    pub(super) fn unnest(&mut self, node: &Node, unnest: &plan::Unnest, needed: &Needed) -> Result<Stream> {
+    pub(super) fn unnest(
+        &mut self,
+        node: &'p Node,
+        unnest: &'p plan::Unnest,
+        needed: &Needed,
+    ) -> Result<Stream> {
         let below = with(needed, unnest.lists.iter().map(|(_, list)| list));
         let input = self.node(&unnest.input, &below, &[])?;
-        let operator = Unnest::new(&unnest.lists, &input.columns, self.context.settings.chunk_rows)?;
-        let columns = operator.output().to_vec();
-        Ok(Stream { columns, ..input.then(Arc::new(operator), &self.recorder(node)) })
+        let unnest = Unnest::new(&unnest.lists, &input.columns, self.context.settings.chunk_rows)?;
+        let columns = unnest.output().to_vec();
+        let own = self.add_node(PlannedWork::Node(node));
+        Ok(Stream { columns, ..self.then(input, OperatorKind::Unnest(unnest), own) })
     }
 
     pub(super) fn aggregate(
         &mut self,
-        node: &Node,
-        plan: &plan::Aggregate,
+        node: &'p Node,
+        plan: &'p plan::Aggregate,
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
@@ -70,20 +76,31 @@ impl Builder<'_> {
             call.args.iter().for_each(|arg| below.add_expr(arg, own));
         }
         let input = self.input(&plan.input, 1, &below, filters)?;
-        let groups = estimate_rows(node, self.columns);
-        let recorder = self.recorder(node);
-        let context = recorder.context(self.context);
-        let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
-        let folds = self.context.settings.optimize && blocking.sink.takes_stored();
+        let own = self.add_node(PlannedWork::Node(node));
+        let layout = Box::new(AggregateLayout::new(&input.columns, &plan.groups, &calls)?);
+        let folds = self.context.settings.optimize && layout.stored.is_some();
         let input = if folds { input.leaving_stored() } else { input };
-        let input = self.compacted(&plan.input, input, 1, &recorder);
-        Ok(self.block(node, input, blocking, recorder))
+        let input = self.compacted(&plan.input, input, 1, own);
+        self.add_child(own, input.node);
+        Ok(self.grouped(node, input, layout, own))
+    }
+
+    /// The groups of `input`, the rows of node `own`.
+    pub(super) fn grouped(
+        &mut self,
+        node: &'p Node,
+        input: Stream,
+        layout: Box<AggregateLayout>,
+        own: usize,
+    ) -> Stream {
+        let (output, groups) = (layout.output.clone(), estimate_rows(node, self.columns));
+        self.block(node, input, SinkKind::Aggregate { layout, groups }, output, own)
     }
 
     pub(super) fn distinct(
         &mut self,
-        node: &Node,
-        plan: &plan::Distinct,
+        node: &'p Node,
+        plan: &'p plan::Distinct,
         filters: &[Pushed],
     ) -> Result<Stream> {
         if plan.keys.is_empty() {
@@ -92,39 +109,35 @@ impl Builder<'_> {
         }
         let needed = Needed::kept(plan.keys.iter().copied());
         let input = self.input(&plan.input, 0, &needed, filters)?;
-        let groups = estimate_rows(node, self.columns);
-        let recorder = self.recorder(node);
-        let blocking =
-            distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
-        Ok(self.block(node, input, blocking, recorder))
+        let layout = Box::new(distinct(&input.columns, &plan.keys)?);
+        let own = self.add_node(PlannedWork::Node(node));
+        self.add_child(own, input.node);
+        Ok(self.grouped(node, input, layout, own))
     }
 
     pub(super) fn drop_repeats(
         &mut self,
-        node: &Node,
-        plan: &plan::Distinct,
+        node: &'p Node,
+        plan: &'p plan::Distinct,
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
         let mut needed = needed.clone();
         plan.keys.iter().for_each(|id| needed.add(*id, Use::Computed));
         let input = self.node(&plan.input, &needed, filters)?;
-        let recorder = self.recorder(node);
         let columns: Vec<usize> =
             plan.keys.iter().map(|id| find(&input.columns, *id)).collect::<Result<_>>()?;
-        let names: Vec<String> = plan.keys.iter().map(|id| self.columns.get(*id).name.to_string()).collect();
-        let rate = recorder.pass_rate("new rows", names.join(", "));
-        let may_rest = self.context.settings.adaptive;
-        Ok(match DropRepeats::new(columns, &input.columns, may_rest, rate, &self.context.memory) {
-            None => input,
-            Some(operator) => input.then(Arc::new(operator), &recorder).sparse(),
-        })
+        if !DropRepeats::is_possible(&columns, &input.columns) {
+            return Ok(input);
+        }
+        let own = self.add_node(PlannedWork::Node(node));
+        Ok(self.then(input, OperatorKind::DropRepeats { columns, keys: &plan.keys }, own).sparse())
     }
 
     pub(super) fn window(
         &mut self,
-        node: &Node,
-        plan: &plan::Window,
+        node: &'p Node,
+        plan: &'p plan::Window,
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
@@ -135,23 +148,23 @@ impl Builder<'_> {
         let below = with(needed, plan.exprs());
         let input = self.input(&plan.input, 0, &below, filters)?;
         let (layout, project) = WindowLayout::new(&input.columns, |id| needed.contains(&id), plan, &calls)?;
-        let recorder = self.recorder(node);
-        recorder.add_child(&input.recorder);
+        let own = self.add_node(PlannedWork::Node(node));
+        self.add_child(own, input.node);
         let columns = project.output().to_vec();
-        let kept = Stream { columns, ..input.extend(Arc::new(project), &recorder) };
-        let kept = align(kept, &layout.stored, &recorder)?;
-        let blocking = window(layout, &recorder.context(self.context), &recorder)?;
-        Ok(self.block_same(node, kept, blocking, recorder))
+        let kept = Stream { columns, ..self.extend(input, OperatorKind::Project(project), own) };
+        let kept = self.align(kept, &layout.stored, own)?;
+        let output = layout.output.clone();
+        Ok(self.block(node, kept, SinkKind::Window(Box::new(layout)), output, own))
     }
 
-    pub(super) fn limit(&mut self, node: &Node, plan: &plan::Limit, needed: &Needed) -> Result<Stream> {
+    pub(super) fn limit(&mut self, node: &'p Node, plan: &'p plan::Limit, needed: &Needed) -> Result<Stream> {
         self.first_rows(node, &plan.input, plan.offset, plan.count, needed)
     }
 
     fn first_rows(
         &mut self,
-        node: &Node,
-        input: &Node,
+        node: &'p Node,
+        input: &'p Node,
         offset: usize,
         count: Option<usize>,
         needed: &Needed,
@@ -160,10 +173,10 @@ impl Builder<'_> {
         // A single worker takes the morsels in source order, which alone decides which rows are first.
         for part in &mut input.parts {
             part.ordered = true;
-            part.source.stops_early();
-            part.operators.retain(|(operator, _)| !operator.is_for_order());
+            part.stops_early = true;
+            part.operators.retain(|&operator| !self.made.operators[operator].kind.is_for_order());
         }
-        let operator = Limit::new(offset, count);
-        Ok(input.then(Arc::new(operator), &self.recorder(node)))
+        let own = self.add_node(PlannedWork::Node(node));
+        Ok(self.then(input, OperatorKind::Limit { offset, count }, own))
     }
 }

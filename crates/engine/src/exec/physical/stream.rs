@@ -1,43 +1,34 @@
 //! Streams: what a node of the plan becomes, until a sink ends it.
 
-use crate::exec::align::Align;
-use crate::exec::join::swap::Swap;
-use crate::exec::operator::OperatorFactory;
-use crate::exec::pipeline::Part;
-use crate::exec::profile::Recorder;
+use super::physical_plan::PlannedPart;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{ColumnId, Error, Result};
-use std::sync::Arc;
 
 /// Rows on their way to a sink.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Stream {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<PlannedPart>,
     pub(super) columns: Vec<ColumnMeta>,
-    pub(super) recorder: Arc<Recorder>,
+    /// The node whose output it is.
+    pub(super) node: usize,
 }
 
 impl Stream {
-    /// The stream after one more operator, which reports to `recorder`; the stream's recorder becomes a child
-    /// of `recorder`.
-    pub(super) fn then(self, operator: Arc<dyn OperatorFactory>, recorder: &Arc<Recorder>) -> Stream {
-        if !recorder.has_children() {
-            recorder.add_child(&self.recorder);
-        }
-        Stream { recorder: recorder.clone(), ..self.extend(operator, recorder) }
+    /// The rows of a source.
+    pub(super) fn of(source: usize, columns: Vec<ColumnMeta>, node: usize) -> Stream {
+        Stream { parts: vec![PlannedPart::of(source)], columns, node }
     }
 
     /// The stream for a consumer that takes stored rows.
     pub(super) fn leaving_stored(mut self) -> Stream {
-        for part in self.parts.iter_mut().filter(|part| part.operators.is_empty()) {
-            part.source = part.source.leaving_stored().unwrap_or_else(|| part.source.clone());
-        }
+        let untouched = self.parts.iter_mut().filter(|part| part.operators.is_empty());
+        untouched.for_each(|part| part.leaves_stored = true);
         self
     }
 
     /// The stream, which runs only if the sides of that join are swapped, or only if they are not.
-    pub(super) fn only_if(mut self, swap: &Arc<Swap>, is_swapped: bool) -> Stream {
-        self.parts.iter_mut().for_each(|part| part.only_if.push((swap.switch().clone(), is_swapped)));
+    pub(super) fn only_if(mut self, join: usize, is_swapped: bool) -> Stream {
+        self.parts.iter_mut().for_each(|part| part.only_if.push((join, is_swapped)));
         self
     }
 
@@ -46,31 +37,21 @@ impl Stream {
         self.parts.iter_mut().for_each(|part| part.sparse = true);
         self
     }
-
-    /// The stream after one more operator of a node whose inputs are known.
-    pub(super) fn extend(mut self, operator: Arc<dyn OperatorFactory>, recorder: &Arc<Recorder>) -> Stream {
-        for part in &mut self.parts {
-            part.operators.push((operator.clone(), recorder.clone()));
-        }
-        self
-    }
 }
 
-/// The stream with exactly the `wanted` columns, in their order and physical types.
-pub(super) fn align(stream: Stream, wanted: &[ColumnMeta], recorder: &Arc<Recorder>) -> Result<Stream> {
-    let positions = wanted.iter().map(|meta| find(&stream.columns, meta.id)).collect::<Result<Vec<_>>>()?;
-    let in_place =
-        positions.len() == stream.columns.len() && positions.iter().enumerate().all(|(i, &p)| i == p);
-    let as_is = positions.iter().zip(wanted).all(|(&p, meta)| stream.columns[p].physical == meta.physical);
-    if in_place && as_is {
-        return Ok(stream);
+impl PlannedPart {
+    /// The rows of a source, which pass no operators so far.
+    pub(super) fn of(source: usize) -> PlannedPart {
+        PlannedPart {
+            source,
+            operators: Vec::new(),
+            ordered: false,
+            sparse: false,
+            stops_early: false,
+            leaves_stored: false,
+            only_if: Vec::new(),
+        }
     }
-    let operator = Align::new(&stream.columns, &positions, wanted)?;
-    let columns = positions.iter().zip(wanted);
-    let columns = columns
-        .map(|(&p, meta)| ColumnMeta { physical: meta.physical, ..stream.columns[p].clone() })
-        .collect();
-    Ok(Stream { columns, ..stream.extend(Arc::new(operator), recorder) })
 }
 
 /// The place of a column.

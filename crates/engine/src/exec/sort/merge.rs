@@ -20,9 +20,9 @@
 //! Not here: heaps or loser trees, which compare rows one at a time; read-ahead; several workers for one
 //! merge.
 
+use super::order::{self, Ordered};
 use super::run::{ORDER_BYTES, SortedRun};
 use super::run_spec::RunSpec;
-use super::{Ordered, order};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::rows::Blocks;
 use crate::memory::Reservation;

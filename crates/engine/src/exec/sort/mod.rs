@@ -35,12 +35,13 @@ use crate::exec::temp_compression::Choice;
 use crate::memory::Reservation;
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use firsts::{Asking, Firsts, Limits};
 use order::OrderKey;
+pub use order::Ordered;
 use runs::{LEAST_RUN, SortedRuns};
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ pub(crate) fn sort(
         }
         _ => Arc::new(SortSink { shared: shared.clone() }),
     };
-    Ok(Blocking { sink, source: Arc::new(SortSource { shared }), output: input.to_vec() })
+    Ok(Blocking { sink, source: Arc::new(SortSource { shared }) })
 }
 
 /// What all workers of a sort share.
@@ -145,14 +146,6 @@ struct Sorted {
     _reservation: Reservation,
     /// Merges the rows in files, until a worker begins to read.
     merge: Mutex<Option<Merge>>,
-}
-
-/// Rows, and their ids in order.
-pub struct Ordered {
-    /// The rows.
-    pub rows: Materialized,
-    /// Their ids.
-    pub order: Vec<u32>,
 }
 
 /// The form of sorted rows.
@@ -233,10 +226,6 @@ impl SortShared {
         let sorted = Sorted { rows, done, taken, ordered, _reservation: reservation, merge };
         self.sorted.set(sorted).map_err(|_| Error::internal("a sort was finished twice"))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Combines a chunk's columns and its computed keys.

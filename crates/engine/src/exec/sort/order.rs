@@ -14,9 +14,17 @@ use super::codes::{Entry, SortCodes};
 use super::ties::Ties;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{PhysicalType, Result};
+
+/// Rows, and their ids in order.
+pub struct Ordered {
+    /// The rows.
+    pub rows: Materialized,
+    /// Their ids.
+    pub order: Vec<u32>,
+}
 
 /// Rows that are worth a task of their own. Also the most rows of a task that resolves ties, which takes so
 /// long that a cancelled statement would be delayed.
@@ -155,8 +163,4 @@ fn order_by<E: Entry>(codes: &SortCodes<'_>, arrival: &[u32], tasks: Option<&dyn
         ordered.extend(stretch.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
     Ok(ordered)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -31,7 +31,7 @@ use crate::exec::sort::codes::OrderKey;
 use crate::exec::spill::file::TempFile;
 use crate::exec::spill::policy::left_of;
 use crate::settings::Spilling;
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
@@ -108,13 +108,13 @@ impl SortedRuns {
         let mut writer = RunWriter::new(&self.spec, self.file()?);
         writer.add(&ids[..ids.len().min(self.spec.limit())], gather)?;
         let Some(run) = writer.finish()? else { return Ok(false) };
-        super::lock(&self.list).push(run);
+        lock(&self.list).push(run);
         Ok(self.made.fetch_add(1, Ordering::Relaxed) == 0)
     }
 
     /// The file of the first runs, which is created if there is none yet.
     fn file(&self) -> Result<Arc<TempFile>> {
-        let mut file = super::lock(&self.file);
+        let mut file = lock(&self.file);
         if let Some(file) = &*file {
             return Ok(file.clone());
         }
@@ -131,8 +131,8 @@ impl SortedRuns {
     /// I/O; resource, if there is no memory for a block of each of two runs; interrupted.
     pub fn merge(&self) -> Result<Merge> {
         // From now on only runs keep it.
-        drop(super::lock(&self.file).take());
-        let mut runs = std::mem::take(&mut *super::lock(&self.list));
+        drop(lock(&self.file).take());
+        let mut runs = std::mem::take(&mut *lock(&self.list));
         self.passes.store(1, Ordering::Relaxed);
         loop {
             let free = self.spec.context().memory.free();

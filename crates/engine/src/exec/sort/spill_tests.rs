@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
         let rows = (|| {
             let blocking = sort(&self.metas, &keys, self.limit, None, &context, &recorder)?;
             push_all(&*blocking.sink, &self.metas, self.rows, chunk_rows, self.workers, &mut Chance(99))?;
-            drain(&*blocking.source, &blocking.output, chunk_rows)
+            drain(&*blocking.source, &self.metas, chunk_rows)
         })();
         assert_eq!((context.memory.used(), context.temp.used()), (0, 0), "all is given back");
         assert!(context.memory.peak() <= self.memory);

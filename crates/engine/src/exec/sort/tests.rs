@@ -112,7 +112,7 @@ fn check_with(
     let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
     let blocking = sort(&metas, &sort_keys, limit, None, &context, &Recorder::new(String::new())).unwrap();
     push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut Chance(99)).unwrap();
-    let result = drain(&*blocking.source, &blocking.output, chunk_rows).unwrap();
+    let result = drain(&*blocking.source, &metas, chunk_rows).unwrap();
     let mut expected = rows.to_vec();
     expected.sort_by(|a, b| compare(keys, a, b));
     expected.truncate(limit.unwrap_or(usize::MAX));

@@ -7,11 +7,12 @@
 //! would give them.
 
 use super::run_spec::with_morsel;
-use super::{Ordered, Outcome, SortShared, Stager, lock, order};
+use super::{Ordered, Outcome, SortShared, Stager, order};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::sort::codes::OrderKey;
 use crate::memory::Reservation;
+use crate::sync::lock;
 use crate::threshold::{Threshold, ThresholdTest};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Vector};

@@ -14,7 +14,7 @@ use crate::exec::spill::file::{Extent, TempFile};
 use crate::exec::spill::policy::SpillPolicy;
 use crate::exec::spill::rows::{Blocks, RowFormat};
 use crate::memory::{MemoryBudget, Reservation};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, PoisonError, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, PhysicalType, Result};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Kept {
 
     /// The file, which is created if there is none yet.
     fn spilled(&self) -> Result<Spilled> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = lock(&self.done);
         if let Some(spilled) = &done.spilled {
             return Ok(spilled.clone());
         }
@@ -209,7 +209,7 @@ impl ResultWorker for KeeperWorker {
 
     fn finish(&mut self) -> Result<()> {
         self.end_run()?;
-        let mut done = self.kept.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = lock(&self.kept.done);
         done.runs.append(&mut self.runs);
         done.rows += std::mem::take(&mut self.count);
         done.memory.push(std::mem::take(&mut self.memory));

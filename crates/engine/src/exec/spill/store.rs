@@ -10,7 +10,7 @@ use crate::exec::materialized::Materialized;
 use crate::exec::spill::file::{Extent, TempFile};
 use crate::exec::spill::rows::{Blocks, RowFormat};
 use crate::memory::Reservation;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, OnceLock, Ordering, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result, Selection, Vector};
 use std::ops::Range;
@@ -75,10 +75,6 @@ impl std::fmt::Debug for KeptRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "KeptRows({} rows)", self.rows.rows())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store {

@@ -2,8 +2,7 @@
 
 use super::fold::not_copied;
 use super::gaps::Gaps;
-use crate::exec::aggregate::state::lock;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, lock};
 use entasis_vector::Result;
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 

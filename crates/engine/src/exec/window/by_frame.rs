@@ -22,12 +22,11 @@ use super::state_tree::{FAN_OUT, StateTree};
 use super::view::View;
 use crate::context::QueryContext;
 use crate::exec::aggregate::layout::AggregateLayout;
-use crate::exec::aggregate::state::lock;
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::sort::order::OrderKey;
 use crate::memory::Reservation;
 use crate::plan::{AggregateCall, AggregateFunction};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, lock};
 use entasis_vector::aggregate::ExternalAggregate;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{CHUNK_ROWS, ColumnId, Result, Vector};
@@ -40,6 +39,7 @@ const NEAR: usize = 2 * CHUNK_ROWS;
 const SHORT: usize = 4 * FAN_OUT;
 
 /// An aggregate over frames.
+#[derive(Debug)]
 pub struct ByFrame {
     /// The aggregation of its argument columns.
     fold: FoldSpec,

@@ -7,9 +7,9 @@ use crate::context::QueryContext;
 use crate::exec::aggregate::feed::{Feeder, Groups};
 use crate::exec::aggregate::layout::{AggregateLayout, ResultKind};
 use crate::exec::aggregate::result::write_result;
-use crate::exec::aggregate::state::{State, lock};
+use crate::exec::aggregate::state::State;
 use crate::memory::Reservation;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, PoisonError, lock};
 use entasis_vector::aggregate::GroupStates;
 use entasis_vector::expr::Machine;
 use entasis_vector::{CHUNK_ROWS, Chunk, Error, PhysicalType, Result, Selection, Vector};
@@ -19,6 +19,7 @@ use std::ops::Range;
 const LITTLE: usize = 64 << 10;
 
 /// The aggregation of argument columns.
+#[derive(Debug)]
 pub struct FoldSpec {
     /// The aggregation.
     pub layout: AggregateLayout,

@@ -7,7 +7,7 @@
 //!
 //! Positions count a gap once, *rows* count all that it stands for. Without gaps they are the same.
 
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, lock};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -201,12 +201,12 @@ impl Gaps {
 
     /// Records that these blocks are missed.
     pub fn miss(&self, blocks: impl IntoIterator<Item = usize>) {
-        self.missed.lock().unwrap_or_else(PoisonError::into_inner).extend(blocks);
+        lock(&self.missed).extend(blocks);
     }
 
     /// Takes the blocks that were missed.
     pub fn take_missed(&self) -> BTreeSet<usize> {
-        std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.missed))
     }
 }
 

@@ -30,6 +30,7 @@ use entasis_vector::expr::ColumnMeta;
 const SORTED_BYTES: usize = 56;
 
 /// How a window works. Made once, shared by all workers.
+#[derive(Debug)]
 pub struct WindowLayout {
     /// The columns kept with the rows: output columns, then those that functions read. Decimals may be wider
     /// than the expressions that compute them.
@@ -88,6 +89,7 @@ impl WindowState {
 }
 
 /// How a call is computed. Numbers are those of states and frames.
+#[derive(Debug)]
 pub enum Call {
     /// A place in the partition.
     Ranking(Ranking),

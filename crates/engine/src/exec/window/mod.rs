@@ -87,7 +87,6 @@ pub(crate) fn window(
 ) -> Result<Blocking> {
     let sort = Sort::new(&layout.stored, &layout.keys, None, context, recorder)?;
     let sort = Arc::new(sort.with_firsts(layout.firsts()));
-    let output = layout.output.clone();
     let shared = Arc::new(Shared {
         layout,
         sort: sort.clone(),
@@ -96,5 +95,5 @@ pub(crate) fn window(
         ready: OnceLock::new(),
     });
     let sink = WindowSink { rows: SortSink { shared: sort }, shared: shared.clone() };
-    Ok(Blocking { sink: Arc::new(sink), source: Arc::new(WindowSource { shared }), output })
+    Ok(Blocking { sink: Arc::new(sink), source: Arc::new(WindowSource { shared }) })
 }

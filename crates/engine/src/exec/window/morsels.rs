@@ -12,7 +12,7 @@ use crate::exec::operator::{Alone, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::sort::{Ordered, SortShared as Sort};
 use crate::memory::Reservation;
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
+use crate::sync::{AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use entasis_vector::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,10 +66,6 @@ pub enum Morsel {
     Section(Range<usize>),
     /// Some rows of a prepared section.
     Part(Arc<Prepared>, Range<usize>),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A morsel that a worker has taken.

@@ -6,7 +6,7 @@
 //! sees the rows of its frame in their order.
 
 use crate::memory::Reservation;
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard, lock};
 use entasis_vector::Result;
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use std::ops::Range;
@@ -98,7 +98,7 @@ impl StateTree {
 
     /// The nodes of a level above the rows, to be copied.
     pub fn nodes(&self, level: usize) -> MutexGuard<'_, Box<dyn GroupStates>> {
-        self.levels[level - 1].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.levels[level - 1])
     }
 
     /// Bytes of memory in use.

@@ -28,7 +28,7 @@ use entasis_syntax::build::{
     and, case, cast_to, equal, exists, is_null, join, named, not, null, number, or, qualified, select_from,
     table_alias, table_factor,
 };
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{DataType, Error, Result, name};
 use sqlparser::ast::{
     self, ConflictTarget, DoUpdate, Expr, Ident, JoinConstraint, JoinOperator, OnConflict, OnConflictAction,
     OnInsert, SelectItem, SqliteOnConflict,
@@ -301,7 +301,8 @@ fn conflict_key(named: &ConflictTarget, target: &Target) -> Result<usize> {
             (found, format!("({}) is not a unique key of table {}", names.join(", "), target.name))
         }
         ConflictTarget::OnConstraint(name) => {
-            let wanted = name.to_string().trim_matches('"').to_ascii_lowercase();
+            let own = name.0.last().and_then(|part| part.as_ident()).map_or("", |own| own.value.as_str());
+            let wanted = name::fold(own);
             let mut keys = keys;
             (
                 keys.find(|(_, key)| key.name == wanted),

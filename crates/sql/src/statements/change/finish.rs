@@ -57,7 +57,11 @@ impl Returning {
                     }
                     expanded.extend(target.columns().iter().map(|field| column_item(target, field)));
                 }
-                SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => expanded.push(item.clone()),
+                SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {
+                    let mut item = item.clone();
+                    target.own_names(&mut item);
+                    expanded.push(item);
+                }
                 other => return Err(Error::not_supported(format!("{other} in RETURNING"))),
             }
         }

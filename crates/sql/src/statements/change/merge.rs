@@ -16,12 +16,12 @@ use crate::statements::bound::{Repeated, Statement};
 use crate::statements::columns::find_column;
 use crate::statements::rows;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::ColumnDefault;
 use entasis_syntax::build::{
     and, case, cast_to, is_null, join, named, not, number, qualified, select_from, table_alias,
 };
 use entasis_syntax::clauses::refuse;
 use entasis_syntax::disguise::NOTHING;
+use entasis_syntax::insert_words::overriding;
 use entasis_syntax::parse::parse_query;
 use entasis_vector::{DataType, Error, Result};
 use sqlparser::ast::{
@@ -224,8 +224,9 @@ impl Binder<'_> {
     /// The values of a new row, for all columns.
     fn merge_insert(&self, target: &Target, insert: &MergeInsertExpr) -> Result<Vec<(usize, Expr)>> {
         let width = target.columns().len();
-        let mut columns = Vec::with_capacity(insert.columns.len());
-        for name in &insert.columns {
+        let (names, overriding) = overriding(&insert.columns);
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
             let ident = name.0.last().and_then(|part| part.as_ident());
             let ident =
                 ident.ok_or_else(|| Error::input(format!("{name} is not a column of {}", target.name)))?;
@@ -254,19 +255,15 @@ impl Binder<'_> {
             )));
         }
         let mut all = Vec::with_capacity(width);
-        for (i, field) in target.columns().iter().enumerate() {
+        for i in 0..width {
             let given = columns.iter().position(|&column| column == i).map(|at| &row.content[at]);
             let value = match given.filter(|value| !is_default(value)) {
                 None => self.default_expr(target, i)?,
-                Some(value) => match target.definition.default_of(i) {
-                    ColumnDefault::Identity { always: true, .. } => {
-                        let name = &field.name;
-                        return Err(Error::input(format!(
-                            "the column {name} is GENERATED ALWAYS and takes no values"
-                        )));
-                    }
-                    _ => value.clone(),
-                },
+                Some(_) if target.ignores(i, overriding) => self.default_expr(target, i)?,
+                Some(value) => {
+                    target.takes(i, overriding)?;
+                    value.clone()
+                }
             };
             all.push((i, value));
         }

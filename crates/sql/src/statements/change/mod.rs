@@ -34,12 +34,14 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
 use entasis_syntax::build::{named, null, qualified, select_from, stored_expr, table_alias};
 use entasis_syntax::clauses::refuse;
+use entasis_syntax::insert_words::Overriding;
 use entasis_syntax::object_name::table_name;
 use entasis_vector::{DataType, Error, Field, Result, Value, name};
+use outer::for_each_outer;
 use sqlparser::ast;
 use sqlparser::ast::{
     Assignment, AssignmentTarget, CascadeOption, Expr, Ident, ObjectName, Select, SelectItem, SetExpr,
-    TableAlias, TableFactor, TableWithJoins, Truncate, TruncateIdentityOption, TruncateTableTarget,
+    TableAlias, TableFactor, TableWithJoins, Truncate, TruncateIdentityOption, TruncateTableTarget, VisitMut,
 };
 use std::sync::Arc;
 
@@ -69,6 +71,39 @@ impl Target {
     /// `target.column`
     pub(crate) fn column(&self, name: &str) -> Expr {
         qualified(&self.alias.name, name)
+    }
+
+    /// Removes the schema from names of the target's columns: statements know it by its own name.
+    fn own_names(&self, node: &mut impl VisitMut) {
+        for_each_outer(node, |expr| {
+            if let Expr::CompoundIdentifier(parts) = expr
+                && let [schema, table, _, ..] = &parts[..]
+                && name::joined(&name::fold(&schema.value), &name::fold(&table.value)) == self.name
+                && name::same(&table.value, &self.alias.name.value)
+            {
+                parts.remove(0);
+            }
+        });
+    }
+
+    /// Refuses a value for a column that is `GENERATED ALWAYS`, unless `OVERRIDING` says what becomes of it.
+    fn takes(&self, column: usize, overriding: Option<Overriding>) -> Result<()> {
+        match self.definition.default_of(column) {
+            ColumnDefault::Identity { always: true, .. } if overriding.is_none() => {
+                let name = &self.columns()[column].name;
+                let error =
+                    Error::input(format!("the column {name} is GENERATED ALWAYS and takes no values"));
+                Err(error
+                    .with_hint("leave it out, write DEFAULT, or OVERRIDING SYSTEM VALUE before the rows"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// True if the values given for a column are dropped, and its sequence is used.
+    fn ignores(&self, column: usize, overriding: Option<Overriding>) -> bool {
+        let is_identity = matches!(self.definition.default_of(column), ColumnDefault::Identity { .. });
+        is_identity && overriding == Some(Overriding::User)
     }
 
     /// The column to which `SET name = …` assigns.
@@ -207,7 +242,11 @@ impl Binder<'_> {
 
     /// Binds `SELECT items FROM target AS alias`, changed by `edit`.
     pub(crate) fn over_target(&self, target: &Target, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
-        let query = self.behind_with(select_from(TARGET, target.alias.clone(), edit)?);
+        let query = select_from(TARGET, target.alias.clone(), |select| {
+            edit(select);
+            target.own_names(select);
+        })?;
+        let query = self.behind_with(query);
         let given = Given { target: Some(target.relation.clone()), ..Given::default() };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }

@@ -138,7 +138,7 @@ fn what_is_not_a_value_of_the_row_alone_is_left_to_writers() {
     assert!(!in_place(&table, 7, &[(1, Datum::Null)]), "NULLs are counted");
     assert!(!in_place(&table, 7, &[(1, key(10))]), "zones are known to readers");
     assert!(!in_place(&table, -7, &[(1, key(1))]), "there is no such row");
-    let statement = crate::table::WriterTurn::take(&table, &crate::Waiter::default()).unwrap();
+    let statement = crate::table::OwnedWriteGuard::take(&table, &crate::Waiter::default()).unwrap();
     assert!(!in_place(&table, 7, &[(1, key(5))]), "a statement writes");
     drop(statement);
     assert!(in_place(&table, 7, &[(1, key(5))]));

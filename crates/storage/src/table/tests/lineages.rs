@@ -10,7 +10,7 @@ use crate::node::living;
 use crate::table::latencies;
 use crate::tests::random::Random;
 use crate::{ColumnSource, Datum, Layout, Table, TableOptions, TableSnapshot};
-use entasis_layout::outlook::Deed;
+use entasis_layout::outlook::OperationKind;
 use entasis_vector::{DataType, Error, Field, Schema, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -327,11 +327,11 @@ fn a_table_that_was_succeeded_is_not_written() {
 fn times_that_were_measured_go_on_with_the_next_table() {
     let table = doubles(100, TableOptions::keyed(vec![0]));
     let latencies = table.latencies();
-    while latencies.of(Deed::Insert).is_none() {
-        latencies.end(Deed::Insert, latencies::begin());
+    while latencies.of(OperationKind::Insert).is_none() {
+        latencies.end(OperationKind::Insert, latencies::begin());
     }
     let new = widened(&widened(&table));
-    assert_eq!(new.latencies().of(Deed::Insert), latencies.of(Deed::Insert));
+    assert_eq!(new.latencies().of(OperationKind::Insert), latencies.of(OperationKind::Insert));
 }
 
 /// What a reader of the old table sees stays as it is while the new one puts rows into ghosts of the same

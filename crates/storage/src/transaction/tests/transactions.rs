@@ -421,13 +421,13 @@ fn a_table_that_is_not_held_is_written_beside_others() {
     other.commit(|_| Ok(())).unwrap();
     assert_eq!(alone.commit(|_| Ok(())).unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!((a.rows(), b.rows()), (0, 1));
-    // Nobody holds a turn any more.
+    // Nobody holds a write lock any more.
     put(&mut Transaction::alone(&[a.clone(), b.clone()]), &a, 1, 1);
     a.write().insert(&[Datum::Integer(1), Datum::Null, Datum::Null]);
 }
 
 #[test]
-fn a_panic_gives_the_turns_back() {
+fn a_panic_gives_the_write_locks_back() {
     let table = table("a");
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut alone = Transaction::alone(std::slice::from_ref(&table));

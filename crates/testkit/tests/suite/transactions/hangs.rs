@@ -1,8 +1,8 @@
 //! Statements by themselves, commits of several tables and changes of the catalog must not deadlock.
 //!
-//! The deadlocks were: a writer holds its table's turn and waits to publish, while a commit that publishes
-//! waits for that turn. So each test has a session that holds a turn most of the time, and another one that
-//! commits.
+//! The deadlocks were: a writer holds its table's write lock and waits to publish, while a commit that
+//! publishes waits for that write lock. So each test has a session that holds a write lock most of the time,
+//! and another one that commits.
 
 use super::race::{Worker, race};
 use super::sessions::{database, run};

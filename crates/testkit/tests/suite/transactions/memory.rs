@@ -13,7 +13,7 @@ const MB: u64 = 1_000_000;
 
 fn limited(megabytes: u64) -> Database {
     let memory_limit = usize::try_from(megabytes * MB).expect("it is small");
-    Database::in_memory(Config { threads: 1, memory_limit, ..Config::default() })
+    Database::in_memory(Config::new().with_threads(1).with_memory_limit(memory_limit))
         .expect("a database in memory")
 }
 

@@ -115,7 +115,7 @@ fn an_index_that_is_built_beside_writers_has_their_rows() {
 }
 
 fn open(path: &Path) -> Database {
-    Database::open(path, Config { threads: 2, ..Config::default() }).expect("the file can be opened")
+    Database::open(path, Config::new().with_threads(2)).expect("the file can be opened")
 }
 
 #[test]

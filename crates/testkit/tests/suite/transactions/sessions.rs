@@ -90,7 +90,7 @@ pub(super) fn show(rows: &Rows) -> String {
 
 /// A database in memory with one thread per statement.
 pub(super) fn database() -> Database {
-    Database::in_memory(Config { threads: 1, ..Config::default() }).expect("a database in memory")
+    Database::in_memory(Config::new().with_threads(1)).expect("a database in memory")
 }
 
 /// Runs statements that must succeed.

@@ -1,8 +1,8 @@
 //! Statements that wait for another writer can be interrupted, and have a time limit if `lock_timeout` is
 //! set.
 //!
-//! A statement is held in the middle, together with the turn of its table, by a relation whose scan waits
-//! until the test releases it.
+//! A statement is held in the middle, together with the write lock of its table, by a relation whose scan
+//! waits until the test releases it.
 
 use super::race::PATIENCE;
 use super::sessions::{Outcome, database, query, run};

@@ -9,6 +9,7 @@ use crate::expr::calendar::{
 };
 use crate::expr::{ArithmeticOp, DatePart};
 use crate::simd::widest;
+use crate::time_tz;
 use crate::types::{Interval, MICROS_PER_DAY, PhysicalType};
 use crate::vector::Vector;
 use crate::{DataType, Error, Result, Value};
@@ -282,10 +283,17 @@ pub fn arithmetic(
     row_by_row(&[a, b], ty, rows, out, |values| combine(op, (&values[0], a.1), (&values[1], b.1), ty))
 }
 
-/// A date, time or timestamp of this type, an interval later.
+/// A date, time or timestamp of this type, an interval later. Of a time, only the hours and what is below
+/// them count, and midnight follows on the hour before it.
 fn moved(at: i128, ty: DataType, span: Interval) -> Option<i128> {
     match ty {
         DataType::Time => Some((at + i128::from(span.micros)).rem_euclid(MICROS_PER_DAY.into())),
+        // The clock goes on where it is.
+        DataType::TimeTz => {
+            let (local, offset) = time_tz::unpack(at as i64);
+            let moved = moved(local.into(), DataType::Time, span)?;
+            Some(time_tz::pack(moved as i64, offset).into())
+        }
         DataType::Date => midnight(at as i32).and_then(|at| add_interval(at, span)).map(i128::from),
         DataType::TimestampNs => add_interval_to_nanos(at as i64, span).map(i128::from),
         _ => add_interval(at as i64, span).map(i128::from),

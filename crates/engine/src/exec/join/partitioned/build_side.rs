@@ -9,7 +9,7 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::spill::store::MOST_SEGMENTS;
 use crate::memory::Reservation;
 use crate::settings::FilterKind;
-use crate::sync::{Mutex, Ordering, PoisonError};
+use crate::sync::{Mutex, Ordering, PoisonError, lock};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Partitioning {
         tasks: &dyn Tasks,
     ) -> Result<Vec<SplitRows>> {
         let splits = Mutex::new(Vec::new());
-        let lock = || splits.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || lock(&splits);
         tasks.run(rows.segments(), &|segment| {
             let free = lock().pop();
             let mut own = free.unwrap_or_else(|| self.build_rows());

@@ -283,7 +283,7 @@ impl Worker {
         let spec = &partitioning.spec;
         let tasks = Alone(&partitioning.context);
         let facts = spec.facts(&rows, &tasks)?;
-        let (built, _) = spec.make(rows, &facts, memory, &tasks)?;
+        let (built, _) = spec.make(rows, &facts, memory, &partitioning.context.memory, &tasks)?;
         let built = Built { any: true, has_null_keys: partitioning.has_null_keys(), ..built };
         let slot = BuiltSlot::default();
         slot.set(built).map_err(|_| Error::internal("a partition was built twice"))?;

@@ -54,10 +54,25 @@ pub(super) struct ProbeSide {
     pub(super) stored: Option<StoredKeys>,
 }
 
+/// The number of partitions. `apart`: rows with different keys need not meet.
+fn count(spec: &BuildSpec, apart: bool) -> usize {
+    if apart && !spec.null_equals_null.is_empty() { PARTITIONS } else { 1 }
+}
+
+/// True if the setting asks for partitions in memory.
+fn is_radix(spec: &BuildSpec, apart: bool) -> bool {
+    spec.table.is_partitioned() && count(spec, apart) > 1
+}
+
 impl Partitioning {
-    /// For a join whose build side has these columns, keys first; `None` if nothing may be written or
-    /// partitioned in memory. `filtered`: a filter of the keys is wanted. `apart`: rows with different keys
+    /// True if rows of such a join may be written or partitioned in memory. `apart`: rows with different keys
     /// need not meet.
+    pub(crate) fn is_possible(spec: &BuildSpec, apart: bool) -> bool {
+        !spec.settings.temp_directory.is_empty() || is_radix(spec, apart)
+    }
+
+    /// For a join whose build side has these columns, keys first. `filtered`: a filter of the keys is wanted.
+    /// `apart`: rows with different keys need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         mut spec: BuildSpec,
@@ -65,14 +80,10 @@ impl Partitioning {
         expected: Expected,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
-    ) -> Option<Arc<Partitioning>> {
-        let count = if apart && !spec.null_equals_null.is_empty() { PARTITIONS } else { 1 };
-        let asked = spec.table;
-        let is_radix = asked.is_partitioned() && count > 1;
+    ) -> Arc<Partitioning> {
+        let count = count(&spec, apart);
+        let (asked, is_radix) = (spec.table, is_radix(&spec, apart));
         let may_write = !context.settings.temp_directory.is_empty();
-        if !may_write && !is_radix {
-            return None;
-        }
         // A filter's keys are never NULL.
         let has_bloom =
             is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
@@ -91,7 +102,7 @@ impl Partitioning {
         }
         let is_single = filtered && spec.null_equals_null.len() == 1;
         let seen = columns.first().filter(|_| is_single).and_then(Seen::of).map(Arc::new);
-        Some(Arc::new(Partitioning {
+        Arc::new(Partitioning {
             policy: PartitionPolicy::new(may_write, context),
             radix,
             expected,
@@ -107,7 +118,7 @@ impl Partitioning {
             statistics: PartitionStatistics::default(),
             recorder: recorder.clone(),
             context: context.clone(),
-        }))
+        })
     }
 
     /// Sets the columns of the probe side's chunks, and which of them are kept; the others need not have been
@@ -193,7 +204,7 @@ impl Partitioning {
 impl BuildSpec {
     /// Memory for the keys of a chunk.
     pub(super) fn keys(&self) -> ProbeKeys {
-        ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions)
+        ProbeKeys::new(self.null_equals_null.len(), self.settings.hash_collisions)
     }
 
     /// True if build rows that can match nothing are needed later.

@@ -250,11 +250,10 @@ fn rows_of_several_workers_are_numbered_together() {
         asked: LookupKind::Existence,
         read: vec![true],
         expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0, ..Expected::default() },
-        context: context.clone(),
+        settings: context.settings.clone(),
     };
     let partitioning =
-        Partitioning::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context)
-            .unwrap();
+        Partitioning::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context);
     let mut workers = [partitioning.build_rows(), partitioning.build_rows(), partitioning.build_rows()];
     for (i, worker) in workers.iter_mut().enumerate() {
         let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();

@@ -3,7 +3,7 @@
 use crate::context::QueryContext;
 use crate::exec::join::tuning::ALONE_PART;
 use crate::memory::Reservation;
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, lock};
 use entasis_vector::Result;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // The memory is released first, so that a worker that wakes up finds it.
         self.memory = Reservation::default();
-        *self.turns.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *lock(&self.turns.running) -= 1;
         self.turns.ended.notify_all();
     }
 }
@@ -33,7 +33,7 @@ impl Drop for Turn<'_> {
 impl Turns {
     /// Reserves `bytes`, waiting for other workers; `None` if there is not enough even when no other has any.
     pub(super) fn take(&self, bytes: usize, context: &QueryContext) -> Result<Option<Turn<'_>>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&self.running);
         loop {
             context.check()?;
             let mut memory = Reservation::new(&context.memory);
@@ -50,7 +50,7 @@ impl Turns {
 
     /// Waits until no other worker has memory, and takes half of what is free, at most `most`.
     pub(super) fn take_half(&self, most: usize, context: &QueryContext) -> Result<Turn<'_>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&self.running);
         while *running > 0 {
             context.check()?;
             running = self.wait(running);

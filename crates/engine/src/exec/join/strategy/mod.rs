@@ -64,7 +64,7 @@ impl Open {
             in_memory: match spec.table {
                 TableKind::BloomRadix => true,
                 TableKind::Auto => {
-                    let size = spec.context.settings.join_partition_size as f64;
+                    let size = spec.settings.join_partition_size as f64;
                     planned.rows * planned.width as f64 >= size && !planned.is_swapped && !planned.probes_join
                 }
                 _ => false,

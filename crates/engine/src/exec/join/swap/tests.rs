@@ -1,6 +1,7 @@
 //! Joins with swapped sides compared with the same joins as planned, and when sides are swapped.
 
 use super::*;
+use crate::context::QueryContext;
 use crate::exec::execute::execute;
 use crate::exec::result::Collector;
 use crate::exec::tests::stored;

@@ -19,7 +19,7 @@ use super::{Arranged, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys};
 use crate::exec::key_filter::{BuildInput, OUTSIDE, Packing, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::in_parallel;
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, lock};
 use entasis_vector::Result;
 use entasis_vector::simd::widest;
 
@@ -223,8 +223,4 @@ impl JoinTable for Cat {
         let directory = self.directory.as_ref().map_or(0, Directory::bytes);
         directory + self.firsts.len() * 4 + self.outside.as_ref().map_or(0, Chained::bytes)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

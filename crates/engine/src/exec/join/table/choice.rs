@@ -21,6 +21,7 @@ use crate::exec::join::tuning::{
     ARRAY_PLACES, BITMAP_PLACES, CAT_PLACES, DISTINCT_PER_KEY, FEW_ARRAY_PLACES, FEW_CAT_PLACES,
     FEW_OTHER_PLACES, FORCED_PLACES, LARGE_CHAINS_PART, OVERFLOW_PART, WINDOW_PLACES, WINDOW_SHARE,
 };
+use crate::exec::join::{BuildTail, Shape};
 use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, sample};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
@@ -38,6 +39,18 @@ pub(crate) enum LookupKind {
     Number,
     /// Which rows have a key.
     Rows,
+}
+
+impl LookupKind {
+    /// What a join needs from its table. `plain`: it has no residual conditions and reads no column of the
+    /// build side.
+    pub(crate) fn of(shape: Shape, plain: bool) -> LookupKind {
+        match shape.probe {
+            _ if !plain || shape.tail != BuildTail::Nothing => LookupKind::Rows,
+            _ if shape.gives_pairs() => LookupKind::Number,
+            _ => LookupKind::Existence,
+        }
+    }
 }
 
 /// The requirements for a table.

@@ -44,7 +44,7 @@ pub(crate) struct Cht {
 }
 
 /// The number of buckets, in partitions of equal size.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Buckets {
     count: u64,
     shift: u32,

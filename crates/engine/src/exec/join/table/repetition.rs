@@ -1,7 +1,7 @@
 //! How often keys of a build side are repeated, from a sample of their hashes.
 
 use crate::exec::key_filter::{BuildInput, KeyHashes};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, PoisonError, lock};
 use entasis_vector::Result;
 use entasis_vector::hash::hash_u64;
 
@@ -40,7 +40,7 @@ pub(super) fn repetition(input: &BuildInput<'_>) -> Result<Repetition> {
                 }
             }
         });
-        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&all);
         all.0 += drawn.len();
         // For a key that most rows have, one hash per segment is kept.
         drawn.sort_unstable();

@@ -1,6 +1,5 @@
 //! Which build sides can be read twice, what that costs, and by what their keys are counted.
 
-use super::{By, MOST_ROWS};
 use crate::context::QueryContext;
 use crate::estimate::ColumnEstimate;
 use crate::exec::join::build_spec::BuildSpec;
@@ -8,10 +7,14 @@ use crate::exec::join::strategy::passes::{Reading, once};
 use crate::exec::join::table::{BitCount, LookupKind, Numbering, RangeCount, countable_places};
 use crate::exec::join::{BuildTail, Computed};
 use crate::exec::key_filter::{Packing, is_integer};
+use crate::exec::materialized::SEGMENT_ROWS;
 use crate::plan::Node;
 use crate::settings::{FilterKind, JoinSpill, Readings, Settings, TableKind, TempCompression};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{DataType, PhysicalType};
+
+/// The most rows: their ids are segments and offsets in 32 bits.
+pub(super) const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 
 /// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
@@ -32,6 +35,15 @@ pub(crate) struct Input<'a> {
     pub columns: &'a Computed,
     /// The columns as they are kept.
     pub kept: &'a [ColumnMeta],
+}
+
+/// What keys are counted by.
+#[derive(Debug)]
+pub(super) enum By {
+    /// A bit for each place; the join needs no rows.
+    Bits(Packing),
+    /// Ranges of places or buckets.
+    Numbers(Numbering),
 }
 
 impl By {

@@ -37,27 +37,25 @@ use super::table::{
     RangeCount,
 };
 use super::{Built, Computed};
+use crate::context::QueryContext;
 use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::join::strategy::passes::{CountedKeys, Once, once, once_beside_counters, once_counted};
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
-use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
+use crate::exec::materialized::{Materialized, Placing};
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::spill::policy::left_of;
 use crate::exec::temp_compression::expected_bytes;
 use crate::memory::Reservation;
 use crate::settings::{Readings, TableKind};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
-use input::{is_possible, is_repeatable, reading, shares_words};
+use input::{By, MOST_ROWS, is_possible, is_repeatable, reading, shares_words};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
-
-/// The most rows: their ids are segments and offsets in 32 bits.
-const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 
 /// What both readings of a build side share.
 pub(crate) struct TwoPass {
@@ -71,15 +69,16 @@ pub(crate) struct TwoPass {
     filter: Option<Arc<FilterSlot>>,
     partitioning: Option<Arc<Partitioning>>,
     recorder: Arc<Recorder>,
+    context: QueryContext,
     state: Mutex<State>,
 }
 
-/// What keys are counted by.
-enum By {
-    /// A bit for each place; the join needs no rows.
-    Bits(Packing),
-    /// Ranges of places or buckets.
-    Numbers(Numbering),
+/// How a build side is read twice, as it is planned.
+#[derive(Debug)]
+pub(crate) struct TwoReadings {
+    by: By,
+    /// For each column, whether rows keep it, because it is read or compared.
+    stays: Vec<bool>,
 }
 
 /// The progress of the build side.
@@ -134,64 +133,69 @@ enum Found {
     Rows(PrecountedRows),
 }
 
-/// Records why an input that could be read twice is read once.
-fn note(once: Once, recorder: &Recorder) {
-    if once.is_noted() {
-        recorder.note(once.to_string());
-    }
-}
-
-impl TwoPass {
-    /// For a build side that can be read twice and is expected to gain by it; otherwise `None`. If it could
-    /// be read twice, the profile tells why it is not.
+impl TwoReadings {
+    /// For a build side that can be read twice and is expected to gain by it. Otherwise, if it could be read
+    /// twice, the reason why it is not, unless that goes without saying.
     pub(crate) fn of(
         input: &Input<'_>,
         spec: &BuildSpec,
-        filter: Option<&Arc<FilterSlot>>,
-        partitioning: Option<&Arc<Partitioning>>,
-        recorder: &Arc<Recorder>,
-    ) -> Option<Arc<TwoPass>> {
-        let settings = &spec.context.settings;
+        context: &QueryContext,
+    ) -> std::result::Result<TwoReadings, Option<Once>> {
+        let settings = &spec.settings;
         if input.is_filtered || !is_repeatable(input.node, input.keys) {
-            return None;
+            return Err(None);
         }
         let reading = reading(input.node, input.keys, (input.rows, spec.expected.per_key));
         let planned = once(settings.join_build, &reading);
         if planned.is_some_and(|once| !once.is_noted()) {
-            return None;
+            return Err(None);
         }
-        let by = By::of(input, spec).filter(By::is_possible)?;
+        let by = By::of(input, spec).filter(By::is_possible).ok_or(None)?;
         let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
         let keys = spec.null_equals_null.len();
         let stays: Vec<bool> =
             spec.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
-        let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &spec.context).is_some();
+        let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), context).is_some();
         if !is_possible(settings, kept(), become_tuples) {
-            return None;
+            return Err(None);
         }
         let counters = by.bytes() as f64 * settings.threads as f64;
         let beside_counters = || once_beside_counters(settings.join_build, input.rows, counters);
-        if let Some(once) = planned.or_else(beside_counters) {
-            note(once, recorder);
-            return None;
+        match planned.or_else(beside_counters) {
+            Some(once) => Err(once.is_noted().then_some(once)),
+            None => Ok(TwoReadings { by, stays }),
         }
-        Some(Arc::new(TwoPass {
+    }
+}
+
+impl TwoPass {
+    /// For a build side of about `expected` rows with the columns `kept`.
+    pub(crate) fn new(
+        TwoReadings { by, stays }: TwoReadings,
+        (expected, kept): (f64, &[ColumnMeta]),
+        spec: &BuildSpec,
+        (filter, partitioning): (Option<&Arc<FilterSlot>>, Option<&Arc<Partitioning>>),
+        recorder: &Arc<Recorder>,
+        context: &QueryContext,
+    ) -> Arc<TwoPass> {
+        Arc::new(TwoPass {
             by,
-            expected: input.rows,
-            kept: input.kept.to_vec(),
+            expected,
+            kept: kept.to_vec(),
             stays,
             spec: spec.clone(),
             filter: filter.cloned(),
             partitioning: partitioning.cloned(),
             recorder: recorder.clone(),
+            context: context.clone(),
             state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
-        }))
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// The counters of one worker; `None` if there is no memory for them.
@@ -199,7 +203,7 @@ impl TwoPass {
         if let State::Counting { start, .. } = &mut *self.state() {
             start.get_or_insert_with(Instant::now);
         }
-        let mut memory = Reservation::new(&self.spec.context.memory);
+        let mut memory = Reservation::new(&self.context.memory);
         memory.resize(self.by.bytes()).ok()?;
         let counting = match &self.by {
             By::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.spec.asked)),
@@ -240,7 +244,7 @@ impl TwoPass {
     /// Bytes of this many rows, and of their match marks.
     fn bytes_of(&self, rows: usize) -> usize {
         let marks = if self.spec.marks { rows.div_ceil(64) * 8 } else { 0 };
-        Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.context.settings)) + marks
+        Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.settings)) + marks
     }
 
     /// Reserves `bytes` in addition to those of `memory`, if that leaves enough to others.
@@ -265,7 +269,7 @@ impl TwoPass {
 
     /// True if a join of this many rows should be partitioned in memory instead.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
-        let is_forced = self.spec.context.settings.join_build == Readings::Twice;
+        let is_forced = self.spec.settings.join_build == Readings::Twice;
         !is_forced
             && self
                 .partitioning
@@ -287,7 +291,9 @@ impl TwoPass {
                 let partitions_pay = by_hash && self.gains_by_partitions(rows, &memory);
                 let counted = CountedKeys { per_key, is_crowded: parts.is_crowded(), partitions_pay };
                 if let Some(once) = once_counted(&counted) {
-                    note(once, &self.recorder);
+                    if once.is_noted() {
+                        self.recorder.note(once.to_string());
+                    }
                     return None;
                 }
                 0
@@ -295,7 +301,7 @@ impl TwoPass {
         };
         let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width = metas().map(|meta| meta.physical.width()).sum();
-        let settings = &self.spec.context.settings;
+        let settings = &self.spec.settings;
         let own = parts.numbering().bytes_of_table(rows)
             + PrecountedRows::bytes_for(&parts, width, settings.threads).max(overflow)
             + self.bytes_of(rows);
@@ -384,15 +390,15 @@ impl TwoPass {
         tasks: &dyn Tasks,
     ) -> Result<Made> {
         let FinalCht { mut table, rows, overflow } = precounted.finalize_cht(tasks)?;
-        let BuildSpec { null_equals_null, context, .. } = &self.spec;
-        let hash_collisions = context.settings.hash_collisions;
+        let BuildSpec { null_equals_null, settings, .. } = &self.spec;
+        let hash_collisions = settings.hash_collisions;
         let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
         table.add_overflow(&input, &overflow)?;
         memory.resize(memory.bytes().max(rows.bytes() + table.bytes()))?;
         if let Some(slot) = &self.filter {
             let bounds = self.spec.facts(&rows, tasks)?.bounds;
-            let filled =
-                slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
+            let memory = &self.context.memory;
+            let filled = slot.fill(&input, bounds.as_deref(), settings.join_filter, memory, 0)?;
             filled.into_iter().for_each(|(_, reason)| recorder.note(reason));
         }
         let (count, overflow) = (rows.rows(), overflow.iter().map(Range::len).sum::<usize>());

@@ -22,7 +22,7 @@ impl Sink for KeysSink {
         let nulls = &self.two_pass.spec.null_equals_null;
         Ok(Box::new(KeysWorker {
             columns: self.keys.worker(),
-            keys: ProbeKeys::new(nulls.len(), self.two_pass.spec.context.settings.hash_collisions),
+            keys: ProbeKeys::new(nulls.len(), self.two_pass.spec.settings.hash_collisions),
             null_equals_null: nulls.clone(),
             counting: self.two_pass.counting(),
             two_pass: self.two_pass.clone(),
@@ -90,7 +90,7 @@ impl PlacingWorker {
         let metas: Vec<ColumnMeta> = stays.iter().map(|&column| two_pass.kept[column].clone()).collect();
         PlacingWorker {
             columns: columns.worker(),
-            keys: ProbeKeys::new(nulls.len(), two_pass.spec.context.settings.hash_collisions),
+            keys: ProbeKeys::new(nulls.len(), two_pass.spec.settings.hash_collisions),
             null_equals_null: nulls.clone(),
             stays,
             positions: Vec::new(),

@@ -4,7 +4,7 @@
 //! row finds its group as it would find a match.
 
 use super::super::{BuildStats, Cursor, JoinTable, LookupKind, Pairs, ProbeKeys, TableRequest, choose};
-use super::Ingredients;
+use super::ingredients::Ingredients;
 use crate::exec::key_filter::{Expected, key_bounds};
 use crate::exec::materialized::{Materialized, column_of};
 use crate::memory::Reservation;

@@ -29,6 +29,7 @@
 
 mod extremes;
 mod groups;
+mod ingredients;
 mod ordinals;
 mod sorted;
 
@@ -38,34 +39,18 @@ use crate::exec::join::ProbeOutput;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order::{OrderKey, bytes_for_row, order};
-use crate::memory::{MemoryBudget, Reservation};
+use crate::memory::Reservation;
 use entasis_vector::expr::{ColumnMeta, CompareOp};
 use entasis_vector::{CHUNK_ROWS, Result, StringView, Vector};
 use extremes::ExtremeTree;
 use groups::{GroupCursor, KeyGroups};
+pub(crate) use ingredients::Ingredients;
 use ordinals::Ordinals;
 use sorted::{fences, first_after};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The factor by which the matches wanted per row grow in each round.
 const MORE: usize = 8;
-
-/// What such a table is built from.
-pub(crate) struct Ingredients<'a> {
-    /// How rows are found.
-    pub lookup: Lookup,
-    /// For each key, whether NULL equals NULL; expressions are the columns after the keys.
-    pub null_equals_null: &'a [bool],
-    /// What the join outputs for a probe row.
-    pub probe: ProbeOutput,
-    /// Every hash is the same.
-    pub hash_collisions: bool,
-    /// The budget that memory of parts is reserved from.
-    pub memory: &'a Arc<MemoryBudget>,
-    /// Runs work on all workers.
-    pub tasks: &'a dyn Tasks,
-}
 
 /// See the module.
 struct Ordered {

@@ -34,7 +34,7 @@ const SAMPLED: f64 = 2048.0;
 const MOST_SAMPLED: usize = 1 << 16;
 
 /// What rows are numbered by.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) enum Numbering {
     /// The places of their keys: those of a CAT.
     Places(Packing),

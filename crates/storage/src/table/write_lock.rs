@@ -1,16 +1,16 @@
-//! Turns: one writer of a table at a time.
+//! Write locks: one writer of a table at a time.
 //!
-//! A turn is a lock whose guard need not borrow from it: a transaction keeps the turns of its tables beside
-//! the tables. Turns of several tables are taken in the order of the tables' ids
-//! ([`crate::sync::lock_order`]). The wait for a turn out of this order is limited
-//! (`WriterTurn::take_within`).
+//! It is a lock whose guard need not borrow from it: a transaction keeps the write locks of its tables beside
+//! the tables. Write locks of several tables are taken in the order of the tables' ids
+//! ([`crate::sync::lock_order`]). The wait for a write lock out of this order is limited
+//! (`OwnedWriteGuard::take_within`).
 //!
 //! **Waiting.** A waiter says who it is, how long it waits, and what interrupts it ([`Waiter`]). It spins
 //! for a few microseconds, in which several writes of single rows end, before it sleeps. A thread that finds
-//! the turn free takes it, even if others have waited for longer, because to hand the turn to a sleeping
-//! thread costs some ten microseconds. Waiters are woken one at a time; a waiter that has been woken
-//! [`MISSED`] times and found the turn taken reserves the next one. So a stream of single writes neither pays
-//! for every waiter nor starves them.
+//! the write lock free takes it, even if others have waited for longer, because to hand the write lock to a
+//! sleeping thread costs some ten microseconds. Waiters are woken one at a time; a waiter that has been woken
+//! [`MISSED`] times and found the write lock taken reserves it. So a stream of single writes neither pays for
+//! every waiter nor starves them.
 
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError, pause, spin_loop};
@@ -18,20 +18,20 @@ use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a running thread tries again before it sleeps, or waits for a woken one to take the turn: some
-/// tens of microseconds.
+/// How often a running thread tries again before it sleeps, or waits for a woken one to take the write lock:
+/// some tens of microseconds.
 const TRIES: usize = 100;
-/// How often a waiter spins and then tries to take the turn, before it sleeps.
+/// How often a waiter spins and then tries to take the write lock, before it sleeps.
 const SPINS: usize = 32;
-/// How often a spinning thread looks before it tries, if the turn seems to be taken: a few tenths of a
+/// How often a spinning thread looks before it tries, if the write lock seems to be taken: a few tenths of a
 /// microsecond.
 const LOOKS: usize = 16;
-/// How often a waiter is woken in vain before the next turn is reserved.
+/// How often a waiter is woken in vain before the write lock is reserved.
 const MISSED: u32 = 4;
 /// How often a waiter checks whether it has been interrupted.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Waits for a turn. The default waits as long as it takes.
+/// Waits for a write lock. The default waits as long as it takes.
 #[derive(Clone, Default)]
 pub struct Waiter<'a> {
     /// Who it is, for the errors of others.
@@ -45,7 +45,7 @@ pub struct Waiter<'a> {
 /// True once the caller is to stop. Work that takes long calls it now and then.
 pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// The holder of a turn.
+/// The holder of a write lock.
 #[derive(Debug, Clone, Default)]
 pub struct WriterName {
     /// The number of the connection; 0 for the database itself.
@@ -67,39 +67,39 @@ impl Waiter<'_> {
     }
 }
 
-/// The turns of one table.
+/// The write lock of one table.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct WriteLock {
     /// The id of the table.
     id: u64,
     state: Mutex<State>,
-    /// True while a thread has the turn. Only a hint for those that spin.
+    /// True while a thread has the write lock. Only a hint for those that spin.
     ///
     /// PERF: they look at it and leave the cache line of the state to the holder. Two threads of single
     /// updates made 1.4 times as many as with tries that lock the state.
     is_taken: AtomicBool,
-    /// True while nobody may change rows in place, because a statement or commit has the turn.
+    /// True while nobody may change rows in place, because a statement or commit has the write lock.
     is_closed: AtomicBool,
     is_over: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who has the turn.
+    /// Who has the write lock.
     writer: Option<WriterName>,
     /// The number of waiting threads: to notify a condition variable is a system call even if nobody waits.
     waiting: usize,
     /// One of them was woken, and has not looked yet.
     is_woken: bool,
-    /// The next turn is for one of them.
+    /// The lock is next for one of them.
     is_reserved: bool,
-    /// Upkeep wants a turn, and is let in once.
+    /// Upkeep wants a write lock, and is let in once.
     is_wanted: bool,
 }
 
-impl Turns {
-    pub(crate) fn new(id: u64) -> Turns {
-        Turns {
+impl WriteLock {
+    pub(crate) fn new(id: u64) -> WriteLock {
+        WriteLock {
             id,
             state: Mutex::default(),
             is_taken: AtomicBool::new(false),
@@ -112,7 +112,7 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the turn, if it is free and not reserved.
+    /// Takes the write lock, if it is free and not reserved.
     fn take_by_the_way(&self, state: &mut State, writer: &WriterName) -> bool {
         let is_free = state.writer.is_none() && !state.is_reserved;
         if is_free {
@@ -126,20 +126,20 @@ impl Turns {
         self.is_taken.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for a turn. Errors name the `table`.
+    /// Waits for a write lock. Errors name the `table`.
     ///
     /// # Errors
     /// Interrupted; conflict, if the time is up.
-    pub(crate) fn take(&self, table: &str, waiter: &Waiter<'_>) -> Result<Turn<'_>> {
-        let held = Held::ordered(Lock::Turn(self.id));
+    pub(crate) fn take(&self, table: &str, waiter: &Waiter<'_>) -> Result<WriteGuard<'_>> {
+        let held = Held::ordered(Lock::Write(self.id));
         self.wait(table, waiter)?;
-        Ok(Turn { turns: self, _held: held })
+        Ok(WriteGuard { lock: self, _held: held })
     }
 
-    /// A turn for background work, if it can be had soon. Single writes that follow one another would leave
-    /// no gap, so the next one lets it in.
-    pub(crate) fn take_soon(&self, patience: Duration) -> Option<Turn<'_>> {
-        let held = Held::ordered(Lock::Turn(self.id));
+    /// A write lock for background work, if it can be had soon. Single writes that follow one another would
+    /// leave no gap, so the next one lets it in.
+    pub(crate) fn take_soon(&self, patience: Duration) -> Option<WriteGuard<'_>> {
+        let held = Held::ordered(Lock::Write(self.id));
         let writer = WriterName { connection: 0, statement: Some("upkeep".into()) };
         self.state().is_wanted = true;
         let is_taken = (0..TRIES).any(|_| {
@@ -151,11 +151,11 @@ impl Turns {
             self.wait_in_line(self.state(), &waiter).is_ok()
         };
         self.state().is_wanted = false;
-        // Only made if the turn was taken: to drop a `Turn` ends the turn, whoever has it.
-        is_taken.then(|| Turn { turns: self, _held: held })
+        // Only made if the write lock was taken: to drop a `WriteGuard` ends the write lock, whoever has it.
+        is_taken.then(|| WriteGuard { lock: self, _held: held })
     }
 
-    /// The state, once upkeep that wants a turn has been let in.
+    /// The state, once upkeep that wants a write lock has been let in.
     fn let_by(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         if state.is_wanted && state.writer.is_none() {
@@ -188,13 +188,13 @@ impl Turns {
         })
     }
 
-    /// Waits until the turn seems to be free, or has been looked at often enough.
+    /// Waits until the write lock seems to be free, or has been looked at often enough.
     fn spin(&self) {
         let is_taken = |_: &usize| self.is_taken.load(Ordering::Relaxed);
         (0..LOOKS).take_while(is_taken).for_each(|_| spin_loop());
     }
 
-    /// Waits for a turn among the other waiters. On failure returns the holder if the time is up, or `None`
+    /// Waits for a write lock among the other waiters. On failure returns the holder if the time is up, or `None`
     /// if the waiter was interrupted.
     fn wait_in_line(
         &self,
@@ -241,13 +241,13 @@ impl Turns {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Forbids changes in place to all who share the head from now on, until the turn ends. To be called by
-    /// the thread that has the turn.
+    /// Forbids changes in place to all who share the head from now on, until the write lock ends. To be
+    /// called by the thread that has the write lock.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
 
-    /// Ends a turn that closed them.
+    /// Releases a write lock that closed them.
     pub(super) fn end_closed(&self) {
         self.is_closed.store(false, Ordering::Release);
         self.end();
@@ -290,16 +290,16 @@ fn shortened(sql: &str) -> String {
     words
 }
 
-/// A turn that ends when this is dropped.
+/// The guard of a write lock, which is released when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
-    turns: &'a Turns,
+pub(crate) struct WriteGuard<'a> {
+    lock: &'a WriteLock,
     _held: Held,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
-        self.turns.end();
+        self.lock.end();
     }
 }
 
@@ -307,7 +307,7 @@ impl Drop for Turn<'_> {
 mod tests {
     use super::*;
     use crate::table::Table;
-    use crate::table::writer_turn::WriterTurn;
+    use crate::table::write_guard::OwnedWriteGuard;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
     use std::thread;
 
@@ -319,7 +319,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..2000 {
-                        let _turn = WriterTurn::take(&table, &Waiter::default()).unwrap();
+                        let _guard = OwnedWriteGuard::take(&table, &Waiter::default()).unwrap();
                         // Not one operation, so that two at a time would lose some.
                         let count = counted.load(Relaxed);
                         counted.store(count + 1, Relaxed);
@@ -330,26 +330,27 @@ mod tests {
         assert_eq!(counted.into_inner(), 8000);
         let copy = table.clone();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _turn = WriterTurn::take(&copy, &Waiter::default()).unwrap();
+            let _guard = OwnedWriteGuard::take(&copy, &Waiter::default()).unwrap();
             std::panic::resume_unwind(Box::new("on purpose"));
         }));
         assert!(panicked.is_err());
-        assert!(WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_ok());
+        assert!(OwnedWriteGuard::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_ok());
     }
 
     #[test]
-    fn upkeep_that_gives_up_leaves_the_turn_to_who_has_it() {
+    fn upkeep_that_gives_up_leaves_the_write_lock_to_who_has_it() {
         let table = Table::new("t", Vec::new());
-        let turn = WriterTurn::take(&table, &Waiter::default()).unwrap();
+        let write_lock = OwnedWriteGuard::take(&table, &Waiter::default()).unwrap();
         thread::scope(|scope| {
-            let gives_up = || assert!(table.turns.take_soon(Duration::from_millis(1)).is_none());
+            let gives_up = || assert!(table.write_lock.take_soon(Duration::from_millis(1)).is_none());
             scope.spawn(gives_up).join().unwrap();
-            let other =
-                || WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_err();
-            assert!(scope.spawn(other).join().unwrap(), "two have the turn");
+            let other = || {
+                OwnedWriteGuard::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_err()
+            };
+            assert!(scope.spawn(other).join().unwrap(), "two have the write lock");
         });
-        drop(turn);
-        assert!(table.turns.take_soon(Duration::from_millis(1)).is_some());
+        drop(write_lock);
+        assert!(table.write_lock.take_soon(Duration::from_millis(1)).is_some());
     }
 
     #[test]
@@ -357,8 +358,9 @@ mod tests {
         let table = Table::new("t", Vec::new());
         let statement = format!("UPDATE t\n SET v = '{}'", "x".repeat(100));
         let writer = WriterName { connection: 7, statement: Some(statement.into()) };
-        let turn = WriterTurn::take(&table, &Waiter { name: writer, ..Waiter::default() }).unwrap();
-        let others = |waiter: Waiter<'_>| WriterTurn::take(&table, &waiter).map(drop).unwrap_err();
+        let write_lock =
+            OwnedWriteGuard::take(&table, &Waiter { name: writer, ..Waiter::default() }).unwrap();
+        let others = |waiter: Waiter<'_>| OwnedWriteGuard::take(&table, &waiter).map(drop).unwrap_err();
         thread::scope(|scope| {
             let timed_out =
                 scope.spawn(|| others(Waiter { limit: Some(Duration::from_millis(2)), ..Waiter::default() }));
@@ -371,8 +373,8 @@ mod tests {
                 scope.spawn(|| others(Waiter { is_interrupted: Some(&|| true), ..Waiter::default() }));
             assert_eq!(interrupted.join().unwrap().message(), Error::interrupted().message());
         });
-        drop(turn);
-        assert!(WriterTurn::take(&table, &Waiter::default()).is_ok(), "who gave up is in nobody's way");
+        drop(write_lock);
+        assert!(OwnedWriteGuard::take(&table, &Waiter::default()).is_ok(), "who gave up is in nobody's way");
     }
 
     #[test]
@@ -380,24 +382,24 @@ mod tests {
         let table = Table::new("t", Vec::new());
         let is_served = AtomicBool::new(false);
         thread::scope(|scope| {
-            // Two that never let go of the turn but to take it again.
+            // Two that never let go of the write lock but to take it again.
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !is_served.load(Relaxed) {
-                        drop(table.turns.take("t", &Waiter::default()));
+                        drop(table.write_lock.take("t", &Waiter::default()));
                     }
                 });
             }
             for _ in 0..20 {
-                drop(WriterTurn::take(&table, &Waiter::default()).unwrap());
+                drop(OwnedWriteGuard::take(&table, &Waiter::default()).unwrap());
             }
             is_served.store(true, Relaxed);
         });
-        let (turns, other) = (Turns::new(0), WriterName::default());
-        let mut state = turns.state();
+        let (lock, other) = (WriteLock::new(0), WriterName::default());
+        let mut state = lock.state();
         state.is_reserved = true;
-        assert!(!turns.take_by_the_way(&mut state, &other), "it is for who waits");
+        assert!(!lock.take_by_the_way(&mut state, &other), "it is for who waits");
         state.is_reserved = false;
-        assert!(turns.take_by_the_way(&mut state, &other) && !turns.take_by_the_way(&mut state, &other));
+        assert!(lock.take_by_the_way(&mut state, &other) && !lock.take_by_the_way(&mut state, &other));
     }
 }

@@ -11,16 +11,16 @@
 //! regret, by a factor that is exponential in it (multiplicative weights), round by round; the partitioning
 //! with the least worst regret of all rounds is returned, together with the best bound. The bound is that of
 //! mixtures of partitionings, which cannot be used, so a gap may remain however many rounds there are. All
-//! limits of [`crate::solver::solve`] are supported.
+//! limits of [`entasis_layout::solver::solve`] are supported.
 //!
-//! **Workloads.** [`neighbours`] derives them from one: its distribution is rotated over the blocks, and
-//! operations of one kind become another kind (the paper's two kinds of uncertainty). If instead the
+//! **Workloads.** Those near to one have operations of one kind turned into another kind ([`shifted`]), and
+//! their distribution rotated over the blocks (the paper's two kinds of uncertainty). If instead the
 //! distribution of drifts is known, the mean of the terms is all that is needed: one solution.
 
-use crate::cost::Terms;
-use crate::frequency::{Frequency, Kind};
-use crate::partitioning::Partitioning;
-use crate::solver::{Limits, Prices, Unsolvable, solve};
+use entasis_layout::cost::Terms;
+use entasis_layout::frequency::{Frequency, Kind};
+use entasis_layout::partitioning::Partitioning;
+use entasis_layout::solver::{Limits, Prices, Unsolvable, solve};
 
 /// The approximate sum of the weights.
 const WEIGHTS: f64 = 1024.0;
@@ -163,31 +163,31 @@ pub fn shifted(frequency: &Frequency, from: Kind, to: Kind, share: f64) -> Frequ
     shifted
 }
 
-/// A workload and its neighbours: for each of `shifts`, that share of point queries becomes inserts (if
-/// negative, of inserts becomes point queries), at each of `rotations`, a share of the blocks.
-pub fn neighbours(frequency: &Frequency, shifts: &[f64], rotations: &[f64]) -> Vec<Frequency> {
-    let blocks = frequency.blocks();
-    let mut all = vec![frequency.clone()];
-    for &shift in shifts {
-        let kinds = (Kind::PointQuery, Kind::Insert);
-        let (from, to) = if shift < 0.0 { (kinds.1, kinds.0) } else { kinds };
-        let moved = shifted(frequency, from, to, shift.abs());
-        for &rotation in rotations {
-            let by = (rotation.rem_euclid(1.0) * blocks as f64).round() as usize;
-            let neighbour = moved.rotated(by);
-            if neighbour != *frequency {
-                all.push(neighbour);
-            }
-        }
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::{Access, Model, Paper};
-    use crate::random::Random;
+    use entasis_layout::cost::{Access, Model, Paper};
+    use entasis_layout::random::Random;
+
+    /// A workload and its neighbours: for each of `shifts`, that share of point queries becomes inserts (if
+    /// negative, of inserts becomes point queries), at each of `rotations`, a share of the blocks.
+    fn neighbours(frequency: &Frequency, shifts: &[f64], rotations: &[f64]) -> Vec<Frequency> {
+        let blocks = frequency.blocks();
+        let mut all = vec![frequency.clone()];
+        for &shift in shifts {
+            let kinds = (Kind::PointQuery, Kind::Insert);
+            let (from, to) = if shift < 0.0 { (kinds.1, kinds.0) } else { kinds };
+            let moved = shifted(frequency, from, to, shift.abs());
+            for &rotation in rotations {
+                let by = (rotation.rem_euclid(1.0) * blocks as f64).round() as usize;
+                let neighbour = moved.rotated(by);
+                if neighbour != *frequency {
+                    all.push(neighbour);
+                }
+            }
+        }
+        all
+    }
 
     /// The twin: the worst regret of each partitioning, computed from the terms.
     fn enumerated(terms: &[Terms]) -> f64 {

@@ -16,9 +16,9 @@
 //! operations; "skewed accesses to more recent data" are those of which 80 % fall on the last 20 % of the
 //! keys, and 80 % of these on the last 20 % of them ([`newest`]); ranges contain 1 % of the keys.
 
-use crate::frequency::distribution::{newest, uniform};
-use crate::frequency::{Frequency, Kind, Operation};
-use crate::random::Random;
+use entasis_layout::frequency::distribution::{newest, uniform};
+use entasis_layout::frequency::{Frequency, Kind, Operation};
+use entasis_layout::random::Random;
 
 /// The share of updates of the key.
 const UPDATES: f64 = 0.01;
@@ -29,7 +29,6 @@ const RANGE: f64 = 0.01;
 
 /// One of the six workloads. See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the module's table says what each is")]
 pub enum Workload {
     HybridPoint,
     HybridRange,
@@ -129,9 +128,9 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::{Access, Model, Paper};
-    use crate::frequency::Bounds;
-    use crate::solver::{Limits, Prices, solve};
+    use entasis_layout::cost::{Access, Ghosted, Model, Paper};
+    use entasis_layout::frequency::Bounds;
+    use entasis_layout::solver::{Limits, Prices, solve};
 
     const BLOCKS: usize = 25;
     const COUNT: usize = 200_000;
@@ -164,17 +163,28 @@ mod tests {
         assert_ne!(first(1), first(2));
     }
 
-    /// What sections 2 and 7.3 say about layouts: reads favour many partitions, updates few.
-    #[test]
-    fn the_papers_model_balances_reads_and_updates() {
-        let model = Paper { access: Access::OF_THE_PAPER };
-        let partitions = |workload: Workload| {
+    /// The best number of partitions for each workload.
+    fn partitions(model: &dyn Model) -> [usize; 6] {
+        Workload::ALL.map(|workload| {
             let terms = model.terms(&workload.frequency(244, 10_000.0));
             let prices = Prices::of(&terms).expect("finite terms");
             solve(&prices, &Limits::default()).expect("no limits").partitioning.partitions()
-        };
-        let counts = Workload::ALL.map(partitions);
+        })
+    }
+
+    /// What sections 2 and 7.3 say about layouts: reads favour many partitions, updates few.
+    #[test]
+    fn the_papers_model_balances_reads_and_updates() {
+        let counts = partitions(&Paper { access: Access::OF_THE_PAPER });
         let [hybrid, _, read, read_anywhere, update, update_anywhere] = counts;
         assert!(update < hybrid && hybrid < read && update_anywhere < read_anywhere, "{counts:?}");
+    }
+
+    /// With ghosts, an insert costs what its slot has to travel: nothing where as many rows go as come.
+    #[test]
+    fn with_ghosts_balanced_workloads_favour_the_finest_partitions_and_growing_ones_do_not() {
+        let [point, _, read, _, _, anywhere] = partitions(&Ghosted { access: Access::OF_THE_PAPER });
+        assert_eq!((read, anywhere), (244, 244));
+        assert!(point < 244, "{point}");
     }
 }

@@ -1,5 +1,5 @@
-//! Claims: facts about foreign keys that a transaction found to hold in tables that others may change before
-//! it commits.
+//! Validation predicates: facts about foreign keys that a transaction found to hold in tables that others may
+//! change before it commits.
 //!
 //! A new row must find the row that it refers to; a deleted row must not be referred to any more, unless
 //! another row has its key by now. Both are checked at the end of the statement. The transaction then depends
@@ -20,19 +20,19 @@ use std::sync::Arc;
 
 /// The most keys that a transaction keeps in order to check them again. With more, it conflicts with every
 /// transaction that changes the other table.
-const CLAIMED_KEYS: usize = 100_000;
+const MOST_KEYS: usize = 100_000;
 
 /// What a transaction found to hold in tables that others may change before it commits.
 #[derive(Default)]
-pub(crate) struct Claims {
-    claims: Vec<Claim>,
+pub(crate) struct Predicates {
+    predicates: Vec<Predicate>,
     /// Total number of keys.
     keys: usize,
 }
 
 /// What was found to hold for a foreign key of `child` that refers to `parent`.
 #[derive(Clone)]
-pub(crate) enum Claim {
+pub(crate) enum Predicate {
     /// Rows of `parent` have `keys`, none of which has a NULL, or no row of `child` refers to them.
     Held { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values>, side: Side },
     /// Every row of `child` has the row that it refers to in `parent`, whose rows were all removed.
@@ -48,59 +48,62 @@ pub(crate) enum Side {
     Went,
 }
 
-impl Claims {
-    /// Adds a claim, unless there are too many already.
-    pub(crate) fn push(&mut self, claim: Claim) {
-        if let Claim::Held { keys, .. } = &claim {
+impl Predicates {
+    /// Adds a predicate, unless there are too many already.
+    pub(crate) fn push(&mut self, predicate: Predicate) {
+        if let Predicate::Held { keys, .. } = &predicate {
             self.keys += keys.len();
         }
-        if self.keys <= CLAIMED_KEYS {
-            self.claims.push(claim);
+        if self.keys <= MOST_KEYS {
+            self.predicates.push(predicate);
         }
     }
 
-    /// The present end, for [`Claims::roll_back`].
+    /// The present end, for [`Predicates::roll_back`].
     pub(crate) fn mark(&self) -> (usize, usize) {
-        (self.claims.len(), self.keys)
+        (self.predicates.len(), self.keys)
     }
 
-    /// Drops the claims since a mark, because what led to them is undone.
-    pub(crate) fn roll_back(&mut self, (claims, keys): (usize, usize)) {
-        self.claims.truncate(claims);
+    /// Drops the predicates since a mark, because what led to them is undone.
+    pub(crate) fn roll_back(&mut self, (predicates, keys): (usize, usize)) {
+        self.predicates.truncate(predicates);
         self.keys = keys;
     }
 
-    /// Checks the claims on the newest versions. False if there were too many to keep.
+    /// Validates the predicates on the newest versions. False if there were too many to keep.
     ///
     /// # Errors
     /// Constraint, if one does not hold any more.
-    pub(crate) fn judge(&self, rows: &mut Transaction) -> Result<bool> {
-        if self.keys > CLAIMED_KEYS {
+    pub(crate) fn validate(&self, rows: &mut Transaction) -> Result<bool> {
+        if self.keys > MOST_KEYS {
             return Ok(false);
         }
-        self.claims.iter().try_for_each(|claim| claim.judge(&mut |table| rows.snapshot(table))).map(|()| true)
+        self.predicates
+            .iter()
+            .try_for_each(|predicate| predicate.validate(&mut |table| rows.snapshot(table)))
+            .map(|()| true)
     }
 }
 
 /// Returns the snapshot of a table.
 pub(crate) type See<'a> = dyn FnMut(&Arc<Table>) -> TableSnapshot + 'a;
 
-impl Claim {
-    /// The table that others may change so that the claim no longer holds.
+impl Predicate {
+    /// The table that others may change so that the predicate no longer holds.
     pub(crate) fn other(&self) -> &Arc<TableEntry> {
         match self {
-            Claim::Held { parent, side: Side::Came, .. } => parent,
-            Claim::Held { child, .. } | Claim::Whole { child, .. } => child,
+            Predicate::Held { parent, side: Side::Came, .. } => parent,
+            Predicate::Held { child, .. } | Predicate::Whole { child, .. } => child,
         }
     }
 
-    /// Checks the claim on what is seen of the tables.
+    /// Validates the predicate on what is seen of the tables.
     ///
     /// # Errors
     /// Constraint, if it does not hold.
-    pub(crate) fn judge(&self, see: &mut See<'_>) -> Result<()> {
+    pub(crate) fn validate(&self, see: &mut See<'_>) -> Result<()> {
         match self {
-            Claim::Held { parent, child, key, keys, side } => {
+            Predicate::Held { parent, child, key, keys, side } => {
                 let lookup = Lookup::of_parent(see, parent, key)?;
                 let gone: Vec<&Values> = keys.iter().filter(|row| !lookup.has_values(row)).collect();
                 match (first_referred(see, child, key, &gone), side) {
@@ -109,7 +112,7 @@ impl Claim {
                     (Some(row), Side::Went) => Err(missing(key, parent, child, row)),
                 }
             }
-            Claim::Whole { parent, child, key } => {
+            Predicate::Whole { parent, child, key } => {
                 let lookup = Lookup::of_parent(see, parent, key)?;
                 match first_dangling(&see(&child.table), child, key, &lookup) {
                     None => Ok(()),
@@ -124,7 +127,7 @@ impl Claim {
 ///
 /// # Errors
 /// Constraint.
-pub(crate) fn judge_unreferred(
+pub(crate) fn validate_unreferred(
     see: &mut See<'_>,
     parent: &TableEntry,
     child: &TableEntry,
