@@ -33,6 +33,7 @@ impl Codec for Concatenated {
 }
 
 impl TextCodec for Concatenated {
+    #[inline]
     fn get(&self, slot: usize) -> &[u8] {
         self.0.get(slot)
     }

@@ -138,6 +138,7 @@ impl FixedCodec for Constant {
 }
 
 impl TextCodec for Constant {
+    #[inline]
     fn get(&self, _: usize) -> &[u8] {
         self.text()
     }

@@ -85,6 +85,7 @@ impl TextCodec for DictionaryCodes {
         self.entry(slot).as_bytes()
     }
 
+    #[inline]
     fn view(&self, slot: usize, _: &mut StringHeap) -> StringView {
         *self.entry(slot)
     }
@@ -112,10 +113,12 @@ impl TextCodec for DictionaryCodes {
         Some(self.with_codes(self.codes.unpacked_copy(slots)?))
     }
 
+    #[inline]
     fn fits(&self, bytes: &[u8]) -> bool {
         self.code_of(bytes).is_some()
     }
 
+    #[inline]
     fn store(&self, slot: usize, bytes: &[u8]) {
         self.codes.store(slot, self.code_of(bytes).expect("it fits"));
     }

@@ -150,10 +150,12 @@ impl Codec for Views {
 }
 
 impl TextCodec for Views {
+    #[inline]
     fn get(&self, slot: usize) -> &[u8] {
         Views::get(self, slot)
     }
 
+    #[inline]
     fn view(&self, slot: usize, _: &mut StringHeap) -> StringView {
         self.load(slot)
     }

@@ -7,7 +7,7 @@
 //! 3. [`Block::overwrites`], [`Block::overwrite`]: the same for a live slot, while others read the block.
 
 use super::hot::bounds;
-use super::{Block, Meaning, TextValues, Validity, Values};
+use super::{Block, FixedValues, Flat, TextValues, Validity, Values};
 use crate::node::prefetch;
 use crate::value::{Datum, Zone};
 use entasis_vector::{DataType, PhysicalType, bitmap};
@@ -99,12 +99,12 @@ impl Block {
     /// Prefetches `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize, physical: PhysicalType) {
-        match self.values.meaning() {
+        match &self.values {
             // The width of a few slots is known here.
-            Meaning::Numbers(buffer) => {
+            Values::Fixed(FixedValues::Flat(Flat(buffer))) => {
                 prefetch::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width()));
             }
-            _ => self.values.ahead(self.slots()).prefetch_slot(slot),
+            values => values.ahead(self.slots()).prefetch_slot(slot),
         }
     }
 

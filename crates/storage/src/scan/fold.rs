@@ -1,9 +1,9 @@
 //! Folding: the count, the sum and the extremes of a column's rows, block after block, as they are encoded.
 //!
 //! Nothing is copied. A constant block takes one multiplication, and so does a run; codes are folded as
-//! codes, and their base is added once: each encoding says how ([`crate::block`]). A block whose bounds cannot improve an extreme is not read at all.
-//! Where there may be NULLs, runs of slots without NULLs are found first. The slow twin decodes and looks at
-//! one value after the other.
+//! codes, and their base is added once: each encoding says how ([`crate::block`]). A block whose bounds
+//! cannot improve an extreme is not read at all. Where there may be NULLs, runs of slots without NULLs are
+//! found first. The slow twin decodes and looks at one value after the other.
 
 use crate::block::{Block, ValidSlots};
 use crate::scan::read::{BlockPart, block_parts};

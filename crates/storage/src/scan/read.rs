@@ -383,7 +383,10 @@ impl Part {
 impl BlockPart<'_> {
     /// Writes the values at positions that fall into this part to all of `out`.
     fn gather_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
-        let Some(values) = self.block.values.fixed() else { return out.fill(T::default()) };
+        let values = match (self.block.values.value(), self.block.values.fixed()) {
+            (None, Some(values)) => values,
+            (value, _) => return out.fill(value.map_or_else(T::default, T::of_value)),
+        };
         let selected = Selected { slots: positions.len(), of: self.rows, in_place: false };
         let mut places = out.iter_mut();
         let put = |value| places.next().into_iter().for_each(|o| *o = value);
