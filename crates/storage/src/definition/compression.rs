@@ -2,8 +2,8 @@
 
 use entasis_vector::Error;
 
-/// Declares the compressions from a list: a variant, its number in catalogs, which never changes, and its name
-/// in SQL.
+/// Declares the compressions from a list: a variant, its number in catalogs, which never changes, and its
+/// name in SQL.
 macro_rules! compressions {
     ($($(#[$meta:meta])* $own:ident = $number:literal, $name:literal;)*) => {
         /// How the blocks of a table are encoded.

@@ -3,7 +3,7 @@
 //! recipe short: an encoding is named in three files of the product. Data that is made to break encodings is
 //! in `conformance`.
 
-use crate::block::masks::WORDS;
+use crate::block::masks::{WORDS, first_slots};
 use crate::block::serialized::{Column, read, write};
 use crate::block::{Block, Example, Fixed, FixedValues, Recipe, TextValues, Values, examples, with_fixed};
 use crate::tests::random::Random;
@@ -65,11 +65,11 @@ fn check(block: &Block, ty: DataType, values: &[Value], what: &str) {
     let gathered = Block::gather(&sources, ty);
     slots.iter().enumerate().for_each(|(i, &slot)| is_same(gathered.datum(i, physical), slot));
     for number in (0..values.len()).step_by(97) {
-        let mut masks = vec![u64::MAX; values.len().div_ceil(64)];
+        let mut masks = first_slots(values.len())[..values.len().div_ceil(64)].to_vec();
         block.narrow(Datum::of_value(&values[number], ty), &mut masks, physical);
         check_masks(&masks, values, |value| value == &values[number], what);
         let Some(low) = values[number].ordinal() else { continue };
-        let mut masks = vec![u64::MAX; values.len().div_ceil(64)];
+        let mut masks = first_slots(values.len())[..values.len().div_ceil(64)].to_vec();
         block.narrow_within(low, low + 70, &mut masks, physical);
         let is_within = |value: &Value| value.ordinal().is_some_and(|v| (low..=low + 70).contains(&v));
         check_masks(&masks, values, is_within, what);
