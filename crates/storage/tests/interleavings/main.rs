@@ -675,8 +675,8 @@ fn ghosts_are_stored_beside_a_checkpoint() {
     assert_eq!(file_rows(&backend), head);
 }
 
-/// Runs schedules of each scheduler: a third of `most`, or all if ENTASIS_SCHEDULES is set, because one thread
-/// runs them all.
+/// Runs schedules of each scheduler: a third of `most`, or all if ENTASIS_SCHEDULES is set, because one
+/// thread runs them all.
 fn run(name: &str, test: fn(), most: usize) {
     let schedules = if std::env::var_os("ENTASIS_SCHEDULES").is_some() { most } else { most / 3 };
     let start = Instant::now();
