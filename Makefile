@@ -57,9 +57,9 @@ python: $(VENV)/ready
 MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/bin/maturin develop --quiet
 
 # The tests and benchmarks take the extension from the workspace's build and the rest of the package as it stands.
-# With all targets, dependencies have the features that `cargo test` has built them with.
+# With examples and tests, dependencies have the features that `cargo test` has built them with.
 python-test: $(VENV)/ready tpcds-data
-	cargo build --workspace --all-targets
+	cargo build --workspace --lib --examples --tests
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
 	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile crates/python/tests tests/compare tests/tpcds tests/kill tests/crash tests/formats
 	rm -f $(EXTENSION)

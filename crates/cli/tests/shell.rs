@@ -473,7 +473,7 @@ fn limits_and_statistics_hold_for_commands_that_move_rows() {
     let database = directory.join("my.db").display().to_string();
     let output = run(&[&database, "--stats", "-c", ".import flights.parquet flights"]);
     let text = stderr(&output);
-    assert!(text.starts_with("Stats: 336776 rows · ") && text.lines().count() == 1, "{text}");
+    assert!(text.starts_with("Stats: 336,776 rows · ") && text.lines().count() == 1, "{text}");
     let output = run(&[&database, "--stats", "-c", "CREATE TABLE t AS SELECT 1 AS i;\n.dump t"]);
     let text = stderr(&output).lines().last().unwrap();
     assert!(text.starts_with("Stats: 1 row · ") && stdout(&output).contains("COMMIT;"), "{text}");

@@ -29,8 +29,8 @@
 //!
 //! # Features
 //! `chrono`, `uuid`, `rust_decimal` and `json` (for `serde_json`) make the types of these crates parameters
-//! and results; `serde` reads rows as types with `Deserialize`; `parquet`, a default, reads and writes Parquet files; `derive` is for `#[derive(FromRow)]`;
-//! `tpch` has the TPC-H generator.
+//! and results; `serde` reads rows as types with `Deserialize`; `parquet`, a default, reads and writes
+//! Parquet files; `derive` is for `#[derive(FromRow)]`; `tpch` has the TPC-H generator.
 //!
 //! This crate connects the others: [`Connection`] passes text to the front end (`entasis-sql`), the bound
 //! plan to the engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds everything that

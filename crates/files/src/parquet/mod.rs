@@ -1,7 +1,7 @@
 //! Parquet files as a relation, and the row groups of those that are written ([`row_groups`]).
 //!
-//! 1. Opening reads the footers: schema, row counts, statistics ([`contents`]). `unite` makes one list of columns from
-//!    them.
+//! 1. Opening reads the footers: schema, row counts, statistics ([`contents`]). `unite` makes one list of
+//!    columns from them.
 //! 2. A scan lists the row groups that may contain qualifying rows, by the statistics of the columns that
 //!    filters name and by the values in the paths.
 //!    Page indexes and Bloom filters rule out further rows when a worker reaches a row group ([`pages`]).

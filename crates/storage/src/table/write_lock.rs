@@ -194,8 +194,8 @@ impl WriteLock {
         (0..LOOKS).take_while(is_taken).for_each(|_| spin_loop());
     }
 
-    /// Waits for a write lock among the other waiters. On failure returns the holder if the time is up, or `None`
-    /// if the waiter was interrupted.
+    /// Waits for a write lock among the other waiters. On failure returns the holder if the time is up, or
+    /// `None` if the waiter was interrupted.
     fn wait_in_line(
         &self,
         mut state: MutexGuard<'_, State>,

@@ -28,6 +28,7 @@ const TAKES_NULL: &[&str] = &[
     "hash",
     "concat",
     "concat_ws",
+    "map_concat",
     "format",
     "list_value",
     "array_value",

@@ -7,7 +7,7 @@ use entasis_testkit::crashes::{Faults, Found, run};
 /// Crashes per seed.
 const CRASHES: u64 = 1000;
 /// Number of seeds, each with another script.
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 8;
 
 #[test]
 fn what_was_answered_is_there_wherever_the_machine_stops() {

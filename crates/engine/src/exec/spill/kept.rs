@@ -2,8 +2,8 @@
 //! temporary file once memory gets short.
 //!
 //! Each worker collects the rows of its morsels. They stay in memory until it gets short ([`super::policy`]).
-//! From then on a worker turns its rows into pieces ([`super::rows`]), a morsel's rows into pieces of its own,
-//! so that reading gives all rows in the order of the morsels, any number of times.
+//! From then on a worker turns its rows into pieces ([`super::rows`]), a morsel's rows into pieces of its
+//! own, so that reading gives all rows in the order of the morsels, any number of times.
 
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;

@@ -1,10 +1,10 @@
 //! When rows go to temporary files: the same policy for every operator that keeps rows.
 //!
 //! An operator that takes all of its input leaves to others a share of the memory that is free when it begins
-//! ([`SpillPolicy::left`]): those above it need some too, and so do other statements. One whose rows stay while
-//! other operators take *their* input leaves more ([`SpillPolicy::of_rows_that_stay`]). One of its workers is
-//! *short* of memory ([`SpillPolicy::is_short`]) if it has more than a little, and if less than that share
-//! would be free once what is about to grow has grown. Then it writes rows.
+//! ([`SpillPolicy::left`]): those above it need some too, and so do other statements. One whose rows stay
+//! while other operators take *their* input leaves more ([`SpillPolicy::of_rows_that_stay`]). One of its
+//! workers is *short* of memory ([`SpillPolicy::is_short`]) if it has more than a little, and if less than
+//! that share would be free once what is about to grow has grown. Then it writes rows.
 //!
 //! Not here: what is written, and how it is read again; settings by which tests force it.
 
@@ -35,8 +35,8 @@ impl SpillPolicy {
         SpillPolicy::leaving(memory, LEFT_PART)
     }
 
-    /// That of an operator whose rows are kept in memory of `memory` while others run: a common subplan, which
-    /// several sorts and joins may read.
+    /// That of an operator whose rows are kept in memory of `memory` while others run: a common subplan,
+    /// which several sorts and joins may read.
     pub(crate) fn of_rows_that_stay(memory: &Arc<MemoryBudget>) -> SpillPolicy {
         SpillPolicy::leaving(memory, LEFT_BY_ROWS_THAT_STAY)
     }

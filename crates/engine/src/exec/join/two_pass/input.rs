@@ -39,17 +39,17 @@ pub(crate) struct Input<'a> {
 
 /// What keys are counted by.
 #[derive(Debug)]
-pub(super) enum By {
+pub(super) enum CountedBy {
     /// A bit for each place; the join needs no rows.
     Bits(Packing),
     /// Ranges of places or buckets.
     Numbers(Numbering),
 }
 
-impl By {
+impl CountedBy {
     /// What the keys are counted by; `None` if the join needs a table that cannot be built by counting, or
     /// rows whose keys equal nothing.
-    pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<By> {
+    pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<CountedBy> {
         let keys = spec.null_equals_null.len();
         let metas = &input.columns.metas()[..keys];
         let drops_nulls = spec.shape.tail == BuildTail::Nothing && !spec.null_aware;
@@ -65,30 +65,30 @@ impl By {
             && places.is_some_and(|places| packing.places() <= places)
         {
             return Some(if spec.asks_for_rows() {
-                By::Numbers(Numbering::Places(packing))
+                CountedBy::Numbers(Numbering::Places(packing))
             } else {
-                By::Bits(packing)
+                CountedBy::Bits(packing)
             });
         }
         // PERF: other tables by hash take 1.1 to 1.6 times as long where keys are distinct
         // (docs/decisions/0016-parts-that-settle.md).
         let is_wanted = matches!(spec.table, TableKind::Cht | TableKind::Auto);
-        is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
+        is_wanted.then(|| CountedBy::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
     }
 
     /// False if there are too many places or buckets.
     pub(super) fn is_possible(&self) -> bool {
         match self {
-            By::Bits(_) => true,
-            By::Numbers(numbering) => numbering.is_possible(),
+            CountedBy::Bits(_) => true,
+            CountedBy::Numbers(numbering) => numbering.is_possible(),
         }
     }
 
     /// Bytes of the counters of one worker.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            By::Bits(packing) => BitCount::bytes_for(packing.places()),
-            By::Numbers(numbering) => RangeCount::bytes_for(numbering),
+            CountedBy::Bits(packing) => BitCount::bytes_for(packing.places()),
+            CountedBy::Numbers(numbering) => RangeCount::bytes_for(numbering),
         }
     }
 }

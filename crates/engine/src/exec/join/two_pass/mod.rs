@@ -51,7 +51,7 @@ use crate::settings::{Readings, TableKind};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
-use input::{By, MOST_ROWS, is_possible, is_repeatable, reading, shares_words};
+use input::{CountedBy, MOST_ROWS, is_possible, is_repeatable, reading, shares_words};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,7 +59,7 @@ use workers::PlacingWorker;
 
 /// What both readings of a build side share.
 pub(crate) struct TwoPass {
-    by: By,
+    by: CountedBy,
     /// The expected number of rows.
     expected: f64,
     kept: Vec<ColumnMeta>,
@@ -76,7 +76,7 @@ pub(crate) struct TwoPass {
 /// How a build side is read twice, as it is planned.
 #[derive(Debug)]
 pub(crate) struct TwoReadings {
-    by: By,
+    by: CountedBy,
     /// For each column, whether rows keep it, because it is read or compared.
     stays: Vec<bool>,
 }
@@ -150,8 +150,8 @@ impl TwoReadings {
         if planned.is_some_and(|once| !once.is_noted()) {
             return Err(None);
         }
-        let by = By::of(input, spec).filter(By::is_possible).ok_or(None)?;
-        let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
+        let by = CountedBy::of(input, spec).filter(CountedBy::is_possible).ok_or(None)?;
+        let compares = matches!(by, CountedBy::Numbers(Numbering::Buckets(_)));
         let keys = spec.null_equals_null.len();
         let stays: Vec<bool> =
             spec.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
@@ -206,8 +206,10 @@ impl TwoPass {
         let mut memory = Reservation::new(&self.context.memory);
         memory.resize(self.by.bytes()).ok()?;
         let counting = match &self.by {
-            By::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.spec.asked)),
-            By::Numbers(numbering) => Counting::Ranges(RangeCount::new(numbering.clone(), self.expected)),
+            CountedBy::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.spec.asked)),
+            CountedBy::Numbers(numbering) => {
+                Counting::Ranges(RangeCount::new(numbering.clone(), self.expected))
+            }
         };
         Some((counting, memory))
     }
