@@ -21,7 +21,7 @@ use super::fold::{Integer, ValidSlots, extreme};
 use super::reading::{HeldSlots, Meaning, Selected};
 use super::serialized::{BlockWriter, Flaw, Reader, Shared};
 use super::unencoded::Unencoded;
-use super::{Fixed, search, with_integer};
+use super::{Fixed, StringBytes, search, with_integer};
 use crate::BLOCK_ROWS;
 use crate::definition::Compression;
 use crate::node::Ahead;
@@ -261,9 +261,9 @@ pub(crate) trait TextCodec: Codec {
         Some(self.copy(slots, live))
     }
 
-    /// Calls `read` with what gives the string of each slot, all of which it is going to read.
-    fn with_all<R>(&self, read: impl for<'a> FnOnce(&'a dyn Fn(usize) -> &'a [u8]) -> R) -> R {
-        read(&|slot| self.get(slot))
+    /// All strings, for one who is going to read all; `None` if they are read as well one by one.
+    fn decompressed(&self) -> Option<StringBytes> {
+        None
     }
 
     /// True if it can hold a string, in an existing slot.

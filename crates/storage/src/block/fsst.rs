@@ -183,9 +183,9 @@ impl TextCodec for Fsst {
         }
     }
 
-    fn with_all<R>(&self, read: impl for<'a> FnOnce(&'a dyn Fn(usize) -> &'a [u8]) -> R) -> R {
-        let strings = self.strings();
-        read(&|slot| strings.get(slot))
+    /// Without keeping them, as [`Fsst::get`] does.
+    fn decompressed(&self) -> Option<StringBytes> {
+        Some(self.strings())
     }
 }
 

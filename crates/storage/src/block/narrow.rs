@@ -52,10 +52,10 @@ impl Block {
         if self.validity.is_some() {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
-        if min < low || high < max {
-            if let Some(values) = self.values.fixed() {
-                values.narrow(low, high, masks, self.held(physical));
-            }
+        if (min < low || high < max)
+            && let Some(values) = self.values.fixed()
+        {
+            values.narrow(low, high, masks, self.held(physical));
         }
     }
 }

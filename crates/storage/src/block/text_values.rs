@@ -61,6 +61,9 @@ impl TextValues {
 
     /// The strings, to be written in place.
     pub(super) fn warm(&self, slots: usize) -> Views {
-        with_text_codec!(self, own => own.with_all(|get| Views::new(slots, slots, get)))
+        with_text_codec!(self, own => match own.decompressed() {
+            Some(strings) => Views::new(slots, slots, |slot| strings.get(slot)),
+            None => Views::new(slots, slots, |slot| own.get(slot)),
+        })
     }
 }

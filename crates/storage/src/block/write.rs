@@ -80,7 +80,7 @@ impl Block {
         self.store(slot, datum, physical);
     }
 
-    /// Writes `datum`, which fits, to `slot`; see [`cells::store`].
+    /// Writes `datum`, which fits, to `slot`; see [`super::cells::store`].
     #[inline]
     fn store(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType) {
         if let Some(words) = &self.validity {

@@ -85,6 +85,7 @@ pub(crate) fn block_parts<'s, S: Slices>(
 /// for strings: a string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are
 /// defined.
 const SPARSE: usize = 8;
+
 /// The number of slots in a window.
 fn slots_of(window: &[Range<usize>]) -> usize {
     window.iter().map(Range::len).sum()

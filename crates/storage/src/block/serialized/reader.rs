@@ -23,9 +23,9 @@ pub(crate) struct Reader<'a> {
     depth: usize,
 }
 
-/// True if an integer may be a value of a type, or the base of its codes.
+/// True if an integer may be a value of a type, or the base of its codes. Floats and intervals have none.
 fn fits(number: i128, physical: PhysicalType) -> bool {
-    physical == PhysicalType::I128 || (-(1 << 65)..1 << 65).contains(&number)
+    physical == PhysicalType::I128 || (physical.is_integer() && (-(1 << 65)..1 << 65).contains(&number))
 }
 
 impl<'a> Reader<'a> {
@@ -119,9 +119,7 @@ impl<'a> Reader<'a> {
         match (value, self.column.physical) {
             (Value::Null, _) | (Value::Float(_), P::F32 | P::F64) | (Value::Interval(_), P::Interval) => true,
             (Value::Boolean(_), physical) => physical.is_integer(),
-            (&Value::Integer(number), physical) => {
-                (physical.is_integer() || physical == P::I128) && fits(number, physical)
-            }
+            (&Value::Integer(number), physical) => fits(number, physical),
             (Value::Text(_), P::Str) => self.column.is_text,
             (Value::Bytes(_), P::Str) => !self.column.is_text,
             _ => false,

@@ -3,9 +3,12 @@
 
 use crate::block::masks::WORDS;
 use crate::block::serialized::{Column, PHYSICAL, Shared, VERSION, read, write};
-use crate::block::{Block, Fixed, FixedValues, Fsst, TextValues, Values, with_fixed};
+use crate::block::{
+    Block, Codes, Fixed, FixedValues, FrameOfReference, Fsst, TextValues, Values, with_fixed,
+};
 use crate::table::tests::rows::column_chunk;
 use crate::tests::random::Random;
+use crate::value::Zone;
 use crate::{Compression, Layout, Table, TableOptions};
 use entasis_vector::{
     DataType, ErrorKind, Field, Interval, PhysicalType, StringHeap, StringView, Value, Vector,
@@ -132,6 +135,20 @@ fn each_block(mut each: impl FnMut(&Block, Column, &[u64; WORDS], &str)) {
                 }
             }
         }
+    }
+}
+
+/// Floats have no codes: bytes that say so are refused, whatever the codes are.
+#[test]
+fn codes_of_floats_are_refused() {
+    for ty in [DataType::Float32, DataType::Float64] {
+        let codes = Codes::new(1, 64, (0..64).map(|slot| slot % 2));
+        let values = Values::Fixed(FixedValues::FrameOfReference(FrameOfReference { base: 0, codes }));
+        let zone = Zone { min: Value::Float(0.0), max: Value::Float(1.0), nulls: 0 };
+        let mut bytes = Vec::new();
+        write(&Block::new(64, values, None, zone, false), Column::of(ty), &ALL, &mut bytes);
+        let refused = read(&bytes, Column::of(ty), &Shared::Nothing).expect_err("codes of floats");
+        assert_eq!(refused.kind(), ErrorKind::Corruption, "{ty:?}");
     }
 }
 
