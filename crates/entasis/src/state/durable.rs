@@ -38,7 +38,6 @@ use super::names::FileNames;
 use super::opening::{self, Made};
 use super::watched::Bytes;
 use crate::state::config::format_bytes;
-use entasis_engine::exec::Progress;
 use entasis_storage::backend::{Backend, MemoryBackend, sync_directory};
 use entasis_storage::checkpoint::{
     self, Checkpointed, Images, Loads, MachineCosts, Moment, NameChanges, Recovered,
