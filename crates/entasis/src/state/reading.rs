@@ -8,8 +8,8 @@
 //! Changes that outlive a connection are refused where they are made, or at the latest where they would be
 //! published. Temporary objects belong to the connection alone, and can be changed.
 
-use super::{Config, Shared};
 use super::opening::FilesByName;
+use super::{Config, Shared};
 use entasis_storage::Catalog;
 use entasis_storage::backend::FileId;
 use entasis_storage::checkpoint::{Follower, News};
