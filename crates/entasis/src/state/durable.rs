@@ -33,11 +33,11 @@ pub(crate) use self::backup::Watch;
 pub(super) use self::backup::backup;
 
 use self::compact::Free;
+use super::Config;
 use super::names::FileNames;
 use super::opening::{self, Made};
 use super::watched::Bytes;
 use crate::state::config::format_bytes;
-use entasis_engine::exec::Progress;
 use entasis_storage::backend::{Backend, MemoryBackend, sync_directory};
 use entasis_storage::checkpoint::{
     self, Checkpointed, Images, Loads, MachineCosts, Moment, NameChanges, Recovered,
@@ -145,25 +145,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Durable {
     /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog.
-    /// Reports to `progress` how much has been read. If the log is lost and it `may_lack` it, the state is
-    /// that of the last checkpoint.
+    /// Reports to the progress of the configuration how much has been read. If the log is lost and the
+    /// configuration allows that, the state is that of the last checkpoint.
     ///
     /// # Errors
     /// I/O; input, if the file is not a database, or another process has it open; corruption, with the place.
-    pub(super) fn open(
-        path: &Path,
-        may_lack: bool,
-        progress: Option<Arc<Progress>>,
-    ) -> Result<(Durable, Catalog)> {
-        let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
+    pub(super) fn open(path: &Path, config: &Config) -> Result<(Durable, Catalog)> {
+        let read = config.opening.clone().map(|progress| Arc::new(Bytes::new(progress, 0)));
         let mut made = Made::default();
         let (file, data) = opening::open_file(path, read.as_ref(), &mut made)?;
+        let file = file.with_readers(config.threads);
         let log_path = opening::log_path(&data.path);
         let found = opening::find_log(&log_path)?;
         let header = file.header();
         let is_lost = found.is_none() && header.state == State::Open;
         let shown = log_path.display().to_string();
-        if is_lost && !may_lack {
+        if is_lost && !config.allow_missing_log {
             return Err(checkpoint::lost_log(&path.display().to_string(), &shown));
         }
         let reading: Arc<dyn Backend> = match &found {

@@ -111,12 +111,12 @@ impl Shared {
     /// The same, for a file that is not open.
     fn open_anew(path: &Path, config: Config) -> Result<Shared> {
         let mut shared = if config.read_only {
-            let (reading, catalog) = Reading::open(path, config.allow_missing_log)?;
+            let (reading, catalog) = Reading::open(path, &config)?;
             let mut shared = Shared::with(config, catalog, None);
             shared.reading = Some(reading);
             shared
         } else {
-            let (durable, catalog) = Durable::open(path, config.allow_missing_log, config.opening.clone())?;
+            let (durable, catalog) = Durable::open(path, &config)?;
             Shared::with(config, catalog, Some(durable))
         };
         shared.path = Some(path.to_owned());

@@ -82,6 +82,11 @@ pub trait Files: Debug + Send {
     fn may_lack_log(&self) -> bool {
         false
     }
+
+    /// How many threads may read a table at once.
+    fn readers(&self) -> usize {
+        1
+    }
 }
 
 /// The error for a database that was not closed, and whose log is not there.
@@ -419,7 +424,7 @@ fn is_without_log(files: &dyn Files) -> Result<bool> {
 fn open_data(files: &dyn Files) -> Result<(FileId, DataFile)> {
     let opened = files.open(FilePart::Data).map_err(|error| Error::io(files.name(FilePart::Data), &error))?;
     let (id, backend) = opened.ok_or_else(|| missing(files))?;
-    Ok((id, DataFile::open(backend, Access::Read)?))
+    Ok((id, DataFile::open(backend, Access::Read)?.with_readers(files.readers())))
 }
 
 /// Opens the log that has the name now, at a position.
