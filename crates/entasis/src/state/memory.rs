@@ -126,7 +126,7 @@ impl Shared {
     /// now.
     fn charged_for_tables(&self, held: i64) -> i64 {
         let mut charged = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        // To look is no reason to fail: a statement that writes is refused.
+        // To look is no reason to fail: statements that write are refused, as without this.
         let _ = charged.resize(usize::try_from(held).unwrap_or(0));
         amount(charged.bytes())
     }
