@@ -50,10 +50,15 @@ impl Store {
         self.last = save(&self.file, catalog, &self.last).expect("memory does not fail");
     }
 
-    /// What is in the file, opened as a copy.
+    /// What is in the file, opened as a copy: by several threads, as by one.
     fn opened(&self) -> (Catalog, Checkpointed) {
-        let file = DataFile::open(Arc::new(MemoryBackend::of("copy", self.backend.bytes())), Access::Write);
-        open(&file.expect("it is a database")).expect("it is whole")
+        let [alone, together] = [1, 3].map(|readers| {
+            let copy = Arc::new(MemoryBackend::of("copy", self.backend.bytes()));
+            let file = DataFile::open(copy, Access::Write).expect("it is a database");
+            open(&file.with_readers(readers)).expect("it is whole")
+        });
+        assert_same(&alone.0.version(), &together.0.version());
+        together
     }
 
     /// Makes a checkpoint, and compares what is read back.
