@@ -144,15 +144,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Durable {
-    /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog.
-    /// Reports to `progress` how much has been read. If the log is lost and it `may_lack` it, the state is
-    /// that of the last checkpoint.
+    /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog, with
+    /// so many threads. Reports to `progress` how much has been read. If the log is lost and it `may_lack`
+    /// it, the state is that of the last checkpoint.
     ///
     /// # Errors
     /// I/O; input, if the file is not a database, or another process has it open; corruption, with the place.
     pub(super) fn open(
         path: &Path,
         may_lack: bool,
+        threads: usize,
         progress: Option<Arc<Progress>>,
     ) -> Result<(Durable, Catalog)> {
         let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
@@ -171,7 +172,7 @@ impl Durable {
             None => Arc::new(MemoryBackend::new(&shown)),
         };
         let state = if is_lost { State::Closed } else { header.state };
-        let mut recovered = recovered(&file, reading, state)?;
+        let mut recovered = recovered(&file, reading, state, threads)?;
         if is_lost {
             recovered.tail = recovered.tail.beyond_what_is_lost();
             // Before there is a log again, which does not have the position of the last checkpoint.
@@ -192,9 +193,9 @@ impl Durable {
         Ok((durable, catalog))
     }
 
-    /// Opens the database in open files.
-    pub(super) fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
-        let recovered = recovered(&file, log.clone(), file.header().state)?;
+    /// Opens the database in open files, with so many threads.
+    pub(super) fn on(file: DataFile, log: Arc<dyn Backend>, threads: usize) -> Result<(Durable, Catalog)> {
+        let recovered = recovered(&file, log.clone(), file.header().state, threads)?;
         Durable::resumed(file, log, recovered)
     }
 
@@ -437,12 +438,12 @@ impl Durable {
 }
 
 /// Reads the database in a file and its log, whose `state` says whether it must be there.
-fn recovered(file: &DataFile, log: Arc<dyn Backend>, state: State) -> Result<Recovered> {
+fn recovered(file: &DataFile, log: Arc<dyn Backend>, state: State, threads: usize) -> Result<Recovered> {
     let header = file.header();
     let bytes = SegmentBytes::new(header.segment_bytes)
         .ok_or_else(|| Error::internal("a header was read whose segments have no length"))?;
     let reader = LogReader::open(log, file.id(), bytes, header.log_position, state)?;
-    checkpoint::recover(file, reader, &mut |_| Ok(()))
+    checkpoint::recover(file, reader, threads, &mut |_| Ok(()))
 }
 
 /// The error of writing after an earlier failure.
@@ -496,7 +497,7 @@ mod tests {
             0 => DataFile::create(backend, opening::new_id(), opening::SEGMENT_BYTES)?,
             _ => DataFile::open(backend, Access::Write)?,
         };
-        Durable::on(file, Arc::new(disk.file("my.db.wal")))
+        Durable::on(file, Arc::new(disk.file("my.db.wal")), 1)
     }
 
     /// Does what a commit does: creates an object, and waits as `synchronous` says.

@@ -116,7 +116,8 @@ impl Shared {
             shared.reading = Some(reading);
             shared
         } else {
-            let (durable, catalog) = Durable::open(path, config.allow_missing_log, config.opening.clone())?;
+            let Config { allow_missing_log, threads, opening, .. } = &config;
+            let (durable, catalog) = Durable::open(path, *allow_missing_log, *threads, opening.clone())?;
             Shared::with(config, catalog, Some(durable))
         };
         shared.path = Some(path.to_owned());
@@ -130,7 +131,7 @@ impl Shared {
     /// # Errors
     /// Those of [`Shared::open`].
     pub(crate) fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Shared> {
-        Shared::keeping(Durable::on(file, log)?, config)
+        Shared::keeping(Durable::on(file, log, config.threads)?, config)
     }
 
     fn keeping((durable, catalog): (Durable, Catalog), config: Config) -> Result<Shared> {

@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// What is called now and then, and may end the work.
-pub(super) type Look<'a> = &'a dyn Fn() -> Result<()>;
+pub(crate) type Look<'a> = &'a dyn Fn() -> Result<()>;
 
 /// So many rows are sorted without a look: they take some milliseconds.
 const AT_ONCE: usize = 1 << 16;
@@ -69,7 +69,7 @@ fn halves<'r, T>(rows: &'r mut [T], order: &impl Fn(&T, &T) -> Ordering) -> (&'r
 ///
 /// # Errors
 /// Those of `look` and of `work`; the first one ends the work of all.
-pub(super) fn share<S, R: Send>(
+pub(crate) fn share<S, R: Send>(
     (workers, look): (usize, Look<'_>),
     tasks: usize,
     state: impl Fn() -> S + Sync,

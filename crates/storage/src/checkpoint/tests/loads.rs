@@ -372,7 +372,7 @@ fn open(disk: &FaultyDisk) -> Result<Opened> {
     let file = DataFile::open(Arc::new(disk.file("data")), Access::Write)?;
     let header = file.header();
     let reader = LogReader::open(medium.clone(), ID, bytes, header.log_position, header.state)?;
-    let found = recover(&file, reader, &mut |_| Ok(()))?;
+    let found = recover(&file, reader, 2, &mut |_| Ok(()))?;
     let log = Arc::new(Log::resume(medium, found.tail)?);
     let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
     let loads = Loads::new(&file, &images);

@@ -5,12 +5,14 @@
 //! whole      all types, layouts, encodings, objects: there and back
 //! changes    what a later checkpoint writes, and what it must not leave out
 //! logged     names in the log: recovery of file and log
+//! batches    many commits of the log at once, and one by one
 //! heirs      tables that are made of others with other columns
 //! loads      many rows in the file before their commit, and what becomes of them
 //! damage     disks that stop, bytes that rot
 //! beside     followers, while a writer does anything
 //! ```
 
+mod batches;
 mod beside;
 mod changes;
 mod damage;
