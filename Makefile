@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt sqlalchemy-suite crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
+.PHONY: help demo test check fmt sqlalchemy-suite crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-read bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything below builds the whole workspace, so that
@@ -313,6 +313,12 @@ bench-compression: bench-build
 ## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream; VECTORS=avx2 or none: without AVX-512.
 bench-kernels:
 	$(if $(VECTORS),CARGO_TARGET_DIR=$(TARGET)/$(VECTORS) RUSTFLAGS='--cfg entasis_vectors="$(VECTORS)"') cargo run --release -p entasis-storage --example kernels
+
+## Reads of a file that is not in the page cache, one by one and many at once: make bench-read DIR=/mnt/disk READ_GB=4
+bench-read: READ_GB = 1
+bench-read:
+	cargo build --release -p entasis-storage --example reads
+	$(PYTHON) bench/reads.py --reads $(TARGET)/release/examples/reads --gb $(READ_GB) $(if $(DIR),--dir $(DIR))
 
 ## Kept rows as compressed tuples and as columns: bytes, and times to write and to read them.
 bench-tuples:

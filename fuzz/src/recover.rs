@@ -38,7 +38,7 @@ fn recover(log: Vec<u8>) -> Result<String> {
     let (header, segment) = (file.header(), SegmentBytes::new(LOG_SEGMENT).unwrap_or_default());
     let log = Arc::new(MemoryBackend::of("fuzzed", log));
     let reader = LogReader::open(log, DATA.id, segment, header.log_position, header.state)?;
-    let Recovered { catalog, commits, .. } = checkpoint::recover(&file, reader, 1, &mut |_| Ok(()))?;
+    let Recovered { catalog, commits, .. } = checkpoint::recover(&file, reader, &mut |_| Ok(()))?;
     let mut encodings = Vec::new();
     for entry in catalog.version().tables() {
         read(&entry.table, &mut encodings);

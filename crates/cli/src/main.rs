@@ -6,7 +6,7 @@
 //! | `args`, `main`, `open` | the command line, opening databases |
 //! | `session`, `run` | the state of a session; running a statement |
 //! | `commands` | the dot commands: one list, one file for each subject |
-//! | `render`, `output` | one file for each output format; where results go, and the pager |
+//! | `render`, `bars`, `output` | one file for each output format; amounts as bars; where results go, and the pager |
 //! | `shell`, `editor`, `complete`, `folders` | the prompt: history, colours, completion, `init.sql` |
 //! | `others`, `spelling` | commands of other shells, and mistyped words |
 //! | `lex`, `script`, `literal` | SQL text: tokens, statements, values |
@@ -18,6 +18,7 @@
 //! It uses only the public interface of the crate `entasis`.
 
 mod args;
+mod bars;
 mod commands;
 mod complete;
 mod deadline;

@@ -376,7 +376,7 @@ fn is_closed_output(error: &Error) -> bool {
 }
 
 /// Lines and columns of the terminal.
-fn screen() -> (usize, usize) {
+pub fn screen() -> (usize, usize) {
     let size = console::Term::stdout().size_checked();
     size.map_or((usize::MAX, WIDTH), |(height, width)| (usize::from(height), usize::from(width)))
 }

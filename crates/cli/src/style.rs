@@ -48,6 +48,10 @@ impl Style {
     pub fn text(self, text: impl Display) -> String {
         self.paint("32", text)
     }
+    /// Bars of a drawing.
+    pub fn bar(self, text: impl Display) -> String {
+        self.paint("36", text)
+    }
     /// SQL numbers.
     pub fn number(self, text: impl Display) -> String {
         self.paint("35", text)

@@ -217,6 +217,8 @@ fn no_argument_of_a_dot_command_is_ignored() {
         (".help nothing", "nothing"),
         (".mode", "table"),
         (".help mode", ".mode [MODE"),
+        (".help memory", "memory_limit"),
+        (".memory all", "takes no argument, not all"),
         (".backup x.db", "BACKUP TO"),
         (".tabels", "did you mean .tables"),
         (".o", ".output or .once or .open"),
@@ -569,6 +571,39 @@ fn the_look_of_results_is_chosen() {
     {
         assert!(stdout(&output).contains(part), "{part}: {}", stdout(&output));
     }
+}
+
+#[test]
+fn memory_is_drawn_by_its_holders() {
+    let tables = "CREATE TABLE great AS SELECT i, i * 7919 % 1000003 AS n FROM range(200000) r(i);\n\
+                  CREATE SCHEMA s;\nCREATE TABLE s.small AS SELECT i * 7919 % 1000003 AS n FROM range(2000) r(i);\n";
+    let arguments = ["--memory-limit", "100MB"];
+    let output = run_with_input(&arguments, &format!("{tables}.memory"));
+    let text = stdout(&output);
+    // Upkeep may have left older versions behind.
+    let drawn = |name: &str| {
+        let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let line = lines.find(|words| words.starts_with(&["tables", name])).expect(text);
+        line[line.len() - 1].matches('█').count()
+    };
+    assert_eq!(drawn("great"), 40, "{text}{}", stderr(&output));
+    assert!(drawn("s.small") < 10 && text.starts_with("tables"), "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(last.contains(" of the memory_limit of 95 MB in use, ") && last.ends_with(" %"), "{text}");
+    assert!(!text.contains('\x1b'), "{text}");
+    // In modes for programs, there are the rows.
+    let text = stdout(&run_with_input(&["-m", "csv"], &format!("{tables}.memory"))).to_owned();
+    assert!(
+        text.starts_with("owner,name,bytes,temporary_bytes,limit_bytes,free_bytes\ntables,great,"),
+        "{text}"
+    );
+    let output = run_with_input(&["-m", "json"], &format!("{tables}.memory"));
+    let rows: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    let number = |row: &serde_json::Value, column: &str| row[column].as_i64().unwrap();
+    let rows = rows.as_array().unwrap();
+    let used: i64 = rows.iter().map(|row| number(row, "bytes")).sum();
+    assert_eq!(number(&rows[0], "limit_bytes") - number(&rows[0], "free_bytes"), used);
+    assert_eq!((&rows[1]["owner"], &rows[1]["name"]), (&"tables".into(), &"s.small".into()));
 }
 
 #[test]

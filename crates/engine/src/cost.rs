@@ -14,6 +14,7 @@
 //! aggregations, for which there is nothing to choose.
 
 use entasis_storage::TableSnapshot;
+use entasis_storage::block::examples;
 
 /// Memory that measuring them takes ([`crate::calibrate`]), in bytes, or less.
 pub const MEMORY: usize = 192 << 20;
@@ -60,27 +61,11 @@ impl Default for Costs {
     /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`; those of chunks:
     /// `bench/record/compaction-sim-2026-11-27.txt`).
     fn default() -> Costs {
-        let value = [
-            ("constant", 0.02),
-            ("frame of reference", 0.05),
-            ("packed", 0.07),
-            ("flat", 0.03),
-            ("sequence", 0.02),
-            ("runs", 0.02),
-            ("multiples", 0.07),
-            ("line", 0.2),
-            ("patched", 0.13),
-            ("dictionary", 0.07),
-            ("strings", 2.0),
-            ("scaled doubles", 0.25),
-            ("singles", 0.07),
-            ("split floats", 0.35),
-            ("FSST", 15.0),
-        ];
+        let value = examples().map(|example| (example.encoding, example.nanoseconds));
         Costs {
             byte: 0.055,
             lookup: 117.0,
-            value: value.to_vec(),
+            value: value.collect(),
             step: 1.15,
             row: 4.9,
             kept_byte: 0.23,

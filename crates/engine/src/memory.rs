@@ -148,20 +148,25 @@ impl MemoryBudget {
         }
     }
 
-    /// The greatest of its parts: " (a sort 40 MB, tables 12 MB)".
-    fn holders(&self) -> String {
+    /// What its parts use, by the names that errors give them: the greatest first, and parts of the same name
+    /// together. A part that has never used 1 MB at once is not among them, so that small ones cost nothing.
+    pub fn parts(&self) -> Vec<(&'static str, usize)> {
         let parts: Vec<Arc<MemoryBudget>> = lock(&self.holders).iter().filter_map(Weak::upgrade).collect();
-        let mut all: Vec<(&str, usize)> = Vec::new();
+        let mut all: Vec<(&'static str, usize)> = Vec::new();
         for part in &parts {
             match all.iter_mut().find(|(name, _)| *name == part.name) {
                 Some((_, used)) => *used += part.used(),
                 None => all.push((part.name, part.used())),
             }
         }
-        all.retain(|(_, used)| *used >= LISTED);
         all.sort_by_key(|(name, used)| (Reverse(*used), *name));
-        let all: Vec<String> =
-            all.iter().take(3).map(|(name, used)| format!("{name} {}", megabytes(*used))).collect();
+        all
+    }
+
+    /// The greatest of its parts: " (a sort 40 MB, tables 12 MB)".
+    fn holders(&self) -> String {
+        let all = self.parts().into_iter().filter(|(_, used)| *used >= LISTED).take(3);
+        let all: Vec<String> = all.map(|(name, used)| format!("{name} {}", megabytes(used))).collect();
         if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
     }
 }
@@ -292,6 +297,26 @@ mod tests {
         assert_eq!(budget.used(), 102 << 20);
         drop((held, own));
         assert!(budget.used() == 0 && lock(&budget.holders).is_empty());
+    }
+
+    #[test]
+    fn parts_are_known_by_their_names() {
+        let budget = Arc::new(MemoryBudget::new(100 << 20));
+        let part = |name, bytes: usize| {
+            let mut part = Reservation::new(&MemoryBudget::part_of(&budget, name));
+            part.resize(bytes).unwrap();
+            part
+        };
+        let small = part("a join", LISTED - 1);
+        let mut held = [part("tables", 2 * LISTED), part("a sort", LISTED), part("a sort", 3 * LISTED)];
+        assert_eq!(budget.parts(), [("a sort", 4 * LISTED), ("tables", 2 * LISTED)]);
+        // Parts of parts count in these, and a part that has become small is still known.
+        let mut within = Reservation::new(&MemoryBudget::part_of(&held[0].budget, "an index"));
+        within.resize(LISTED).unwrap();
+        held[2].resize(1).unwrap();
+        assert_eq!(budget.parts(), [("tables", 3 * LISTED), ("a sort", LISTED + 1)]);
+        drop((small, held, within));
+        assert!(budget.parts().is_empty());
     }
 
     #[test]

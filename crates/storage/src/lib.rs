@@ -15,6 +15,7 @@
 //! | | |
 //! |---|---|
 //! | `sync` | locks and atomics, and the order of locks |
+//! | `parallel` | work that is shared out to threads |
 //! | [`value`] | one value, and what is known of many: bounds, distinct ones |
 //! | [`definition`] | what is declared of a table: keys, layout, compression |
 //! | `node` | stamps, and the links between nodes of a version |
@@ -43,6 +44,7 @@ pub mod checkpoint;
 pub mod definition;
 pub mod file;
 mod node;
+mod parallel;
 mod record;
 pub mod scan;
 mod sync;

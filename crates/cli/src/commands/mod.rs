@@ -4,6 +4,7 @@
 //! | module | commands |
 //! |---|---|
 //! | [`look`] | what there is: tables, declarations, indexes, databases |
+//! | [`memory`] | who has what memory |
 //! | [`results`] | how results are written, and where |
 //! | [`last`] | the last statement and its result |
 //! | [`import`], [`dump`] | rows from files, everything as SQL |
@@ -18,6 +19,7 @@ mod help;
 mod import;
 mod last;
 mod look;
+mod memory;
 mod results;
 mod run;
 
@@ -108,6 +110,13 @@ pub const COMMANDS: &[DotCommand] = &[
     command("indexes", "[TABLE]", "The statements that create the indexes", Offers::Tables, look::indexes)
         .or(&["indices"]),
     command("databases", "", "The attached databases and their files", Offers::Nothing, look::databases),
+    command(
+        "memory",
+        "",
+        "Who has what memory, and how much of memory_limit that is",
+        Offers::Nothing,
+        memory::memory,
+    ),
     command(
         "last",
         "[-x]",

@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn dot_commands_and_their_arguments() {
-        assert_eq!(offered(".m|"), ["maxrows", "mode"]);
+        assert_eq!(offered(".m|"), ["maxrows", "memory", "mode"]);
         assert_eq!(offered(".headers |"), ["off", "on"]);
         assert_eq!(offered(".help sch|"), ["schema"]);
         assert_eq!(offered(".read src/ma|"), ["src/main.rs"]);

@@ -15,6 +15,7 @@ mod plan;
 mod table;
 
 pub use self::plan::PlanLines;
+pub use self::table::{cut, visible};
 use crate::style::Style;
 use entasis::TimeZone;
 use entasis_vector::{Chunk, DataType, Schema, Value};

@@ -265,7 +265,7 @@ fn row(out: &mut dyn Write, columns: &[Column], cell: impl Fn(&Column) -> String
 }
 
 /// `text` on one line, control characters as escapes, at most `limit` characters.
-fn visible(text: &str, limit: usize) -> String {
+pub fn visible(text: &str, limit: usize) -> String {
     let mut line = String::with_capacity(text.len().min(limit));
     for c in text.chars().take(limit) {
         if c.is_control() {
@@ -278,7 +278,7 @@ fn visible(text: &str, limit: usize) -> String {
 }
 
 /// As much of `text` as fits into `width` columns, with a `…` at its end.
-fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     let mut line = String::new();
     let mut used = 0;
     for c in text.chars() {

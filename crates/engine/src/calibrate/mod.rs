@@ -9,7 +9,8 @@ mod chunks;
 mod joins;
 
 use crate::cost::Costs;
-use entasis_storage::{Compression, Condition, Datum, Table, TableOptions, ValueRange};
+use entasis_storage::block::{Example, examples};
+use entasis_storage::{Condition, Datum, Table, TableOptions, ValueRange};
 use entasis_vector::statement::STEP;
 use entasis_vector::{
     CHUNK_ROWS, Chunk, DataType, Field, Result, Schema, Selection, Value, Vector, statement,
@@ -39,8 +40,8 @@ impl Costs {
     /// no memory for it.
     pub fn measure() -> Result<Costs> {
         let mut costs = Costs::default();
-        for (name, cost) in &mut costs.value {
-            *cost = value(name);
+        for ((_, cost), example) in costs.value.iter_mut().zip(examples()) {
+            *cost = value(example);
             statement::check()?;
         }
         costs.lookup = lookup();
@@ -112,29 +113,12 @@ fn lookup() -> f64 {
 }
 
 /// A value of an encoding, of data that it is for.
-fn value(encoding: &str) -> f64 {
-    let table = match encoding {
-        "constant" => numbers(Compression::Auto, ROWS, |_| 7),
-        "frame of reference" => numbers(Compression::Plain, ROWS, |row| scattered(row) as i64 % 50_000),
-        "packed" => numbers(Compression::Packed, ROWS, |row| scattered(row) as i64 % 3_000),
-        "flat" => numbers(Compression::Flat, ROWS, |row| scattered(row) as i64),
-        "sequence" => numbers(Compression::Sequence, ROWS, |row| row as i64 * 3),
-        "runs" => numbers(Compression::Runs, ROWS, |row| scattered(row / 50) as i64),
-        "line" => numbers(Compression::Line, ROWS, |row| row as i64 * 7 + scattered(row) as i64 % 100),
-        "multiples" => numbers(Compression::Multiples, ROWS, |row| scattered(row) as i64 % 3_000 * 100),
-        "patched" => numbers(Compression::Patched, ROWS, |row| match row % 100 {
-            7 => i64::MAX / 2 + row as i64,
-            _ => scattered(row) as i64 % 100,
-        }),
-        "scaled doubles" => doubles(Compression::Scaled, |row| scattered(row) as f64 / 100.0),
-        "singles" => doubles(Compression::Singles, |row| f64::from((scattered(row) as f32).sqrt())),
-        "split floats" => doubles(Compression::Split, |row| (scattered(row) as f64).sin()),
-        "dictionary" => strings(Compression::Auto, |row| format!("value {}", scattered(row) % 100)),
-        "FSST" => {
-            strings(Compression::Fsst, |row| format!("http://example.com/page/{}?from=here", scattered(row)))
-        }
-        _ => strings(Compression::Strings, |row| format!("value {}", scattered(row))),
-    };
+fn value(example: &Example) -> f64 {
+    let options = TableOptions { compression: example.compression, ..TableOptions::default() };
+    let table = table(options, &[example.ty], ROWS, |_, rows| {
+        let values: Vec<Value> = rows.map(example.value).collect();
+        Vector::from_values(example.ty.physical(), &values).expect("they are of the type")
+    });
     let snapshot = table.snapshot();
     let physical = snapshot.schema()[0].ty.physical();
     // Without rows it was stopped.
@@ -156,26 +140,6 @@ fn value(encoding: &str) -> f64 {
         }
     };
     fastest(PASSES, pass) / group.slots() as f64
-}
-
-/// A table of 64-bit integers under an encoding.
-fn numbers(compression: Compression, rows: usize, value: impl Fn(usize) -> i64) -> Arc<Table> {
-    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Int64], rows, |_, rows| {
-        Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
-    })
-}
-
-fn doubles(compression: Compression, value: impl Fn(usize) -> f64) -> Arc<Table> {
-    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Float64], ROWS, |_, rows| {
-        Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
-    })
-}
-
-fn strings(compression: Compression, value: impl Fn(usize) -> String) -> Arc<Table> {
-    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Varchar], ROWS, |_, rows| {
-        let values: Vec<Value> = rows.map(|row| Value::Text(value(row).into())).collect();
-        Vector::from_values(DataType::Varchar.physical(), &values).expect("they are strings")
-    })
 }
 
 /// A table of columns of these types, whose values are given by column and rows.
@@ -206,6 +170,7 @@ fn table(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entasis_storage::Compression;
 
     #[test]
     fn every_encoding_has_a_cost() {
@@ -220,8 +185,12 @@ mod tests {
     #[test]
     fn what_is_packed_is_cheaper_to_scan() {
         let costs = Costs::default();
-        let [flat, packed] = [Compression::None, Compression::Packed]
-            .map(|compression| numbers(compression, 100_000, |row| (row * 7 % 1000) as i64));
+        let [flat, packed] = [Compression::None, Compression::Packed].map(|compression| {
+            let options = TableOptions { compression, ..TableOptions::default() };
+            table(options, &[DataType::Int64], 100_000, |_, rows| {
+                Vector::from_slice(&rows.map(|row| (row * 7 % 1000) as i64).collect::<Vec<_>>())
+            })
+        });
         let [flat, packed] = [flat, packed].map(|table| costs.scan(&table.snapshot(), 0));
         assert!(packed * 2.0 < flat, "{packed} and {flat}");
     }

@@ -493,14 +493,16 @@ impl entasis_sql::Catalog for Names<'_> {
         if let Some(rows) = self.session.functions.table(name, args) {
             return rows;
         }
-        let about_layouts = match name.to_ascii_lowercase().as_str() {
+        let lower = name.to_ascii_lowercase();
+        let about_layouts = match lower.as_str() {
             relations::LAYOUT_ADVICE => Some(layouts::advice as AboutLayout),
             relations::LAYOUT_PROFILE => Some(layouts::profile as AboutLayout),
             _ => None,
         };
-        if name.eq_ignore_ascii_case(relations::TABLES) {
+        if [relations::TABLES, relations::MEMORY].contains(&lower.as_str()) {
             return match args {
-                [] => Ok(self.all_tables()),
+                [] if lower == relations::TABLES => Ok(self.all_tables()),
+                [] => Ok(relations::memory(&self.session.here().shared.accounts())),
                 _ => Err(Error::input(format!("{name} takes no arguments"))),
             };
         }

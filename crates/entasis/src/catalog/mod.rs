@@ -1,5 +1,5 @@
 //! Relations that are neither stored by the engine nor files: snapshots of tables, Arrow objects of the host
-//! program, table functions, rejected rows, and lists of objects.
+//! program, table functions, rejected rows, memory, and lists of objects.
 
 pub(crate) mod search_path;
 
@@ -7,6 +7,7 @@ mod arrow;
 mod information_schema;
 mod inspect;
 mod listed;
+mod memory;
 mod rejects;
 mod series;
 mod table;
@@ -14,6 +15,7 @@ mod table;
 pub use arrow::{arrow_relation, arrow_relation_schema};
 pub(crate) use information_schema::{Seen, information_schema, names as information_schema_names};
 pub(crate) use listed::listed;
+pub(crate) use memory::{NAME as MEMORY, memory};
 pub(crate) use rejects::{NAME as REJECT_ERRORS, reject_errors};
 pub(crate) use table::TableRelation;
 
@@ -26,7 +28,7 @@ use entasis_vector::{Error, Result, Value};
 use std::sync::Arc;
 
 /// The table functions, as error messages list them.
-const TABLE_FUNCTIONS: [&str; 12] = [
+const TABLE_FUNCTIONS: [&str; 13] = [
     "read_parquet",
     "read_csv",
     "generate_series",
@@ -37,6 +39,7 @@ const TABLE_FUNCTIONS: [&str; 12] = [
     "entasis_workload",
     "entasis_layout_decisions",
     TABLES,
+    MEMORY,
     LAYOUT_ADVICE,
     LAYOUT_PROFILE,
 ];

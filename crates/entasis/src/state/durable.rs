@@ -33,11 +33,11 @@ pub(crate) use self::backup::Watch;
 pub(super) use self::backup::backup;
 
 use self::compact::Free;
+use super::Config;
 use super::names::FileNames;
 use super::opening::{self, Made};
 use super::watched::Bytes;
 use crate::state::config::format_bytes;
-use entasis_engine::exec::Progress;
 use entasis_storage::backend::{Backend, MemoryBackend, sync_directory};
 use entasis_storage::checkpoint::{
     self, Checkpointed, Images, Loads, MachineCosts, Moment, NameChanges, Recovered,
@@ -144,27 +144,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Durable {
-    /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog, with
-    /// so many threads. Reports to `progress` how much has been read. If the log is lost and it `may_lack`
-    /// it, the state is that of the last checkpoint.
+    /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog.
+    /// Reports to the progress of the configuration how much has been read. If the log is lost and the
+    /// configuration allows that, the state is that of the last checkpoint.
     ///
     /// # Errors
     /// I/O; input, if the file is not a database, or another process has it open; corruption, with the place.
-    pub(super) fn open(
-        path: &Path,
-        may_lack: bool,
-        threads: usize,
-        progress: Option<Arc<Progress>>,
-    ) -> Result<(Durable, Catalog)> {
-        let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
+    pub(super) fn open(path: &Path, config: &Config) -> Result<(Durable, Catalog)> {
+        let read = config.opening.clone().map(|progress| Arc::new(Bytes::new(progress, 0)));
         let mut made = Made::default();
         let (file, data) = opening::open_file(path, read.as_ref(), &mut made)?;
+        let file = file.with_threads(config.threads);
         let log_path = opening::log_path(&data.path);
         let found = opening::find_log(&log_path)?;
         let header = file.header();
         let is_lost = found.is_none() && header.state == State::Open;
         let shown = log_path.display().to_string();
-        if is_lost && !may_lack {
+        if is_lost && !config.allow_missing_log {
             return Err(checkpoint::lost_log(&path.display().to_string(), &shown));
         }
         let reading: Arc<dyn Backend> = match &found {
@@ -172,7 +168,7 @@ impl Durable {
             None => Arc::new(MemoryBackend::new(&shown)),
         };
         let state = if is_lost { State::Closed } else { header.state };
-        let mut recovered = recovered(&file, reading, state, threads)?;
+        let mut recovered = recovered(&file, reading, state)?;
         if is_lost {
             recovered.tail = recovered.tail.beyond_what_is_lost();
             // Before there is a log again, which does not have the position of the last checkpoint.
@@ -194,8 +190,8 @@ impl Durable {
     }
 
     /// Opens the database in open files, with so many threads.
-    pub(super) fn on(file: DataFile, log: Arc<dyn Backend>, threads: usize) -> Result<(Durable, Catalog)> {
-        let recovered = recovered(&file, log.clone(), file.header().state, threads)?;
+    pub(super) fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
+        let recovered = recovered(&file, log.clone(), file.header().state)?;
         Durable::resumed(file, log, recovered)
     }
 
@@ -438,12 +434,12 @@ impl Durable {
 }
 
 /// Reads the database in a file and its log, whose `state` says whether it must be there.
-fn recovered(file: &DataFile, log: Arc<dyn Backend>, state: State, threads: usize) -> Result<Recovered> {
+fn recovered(file: &DataFile, log: Arc<dyn Backend>, state: State) -> Result<Recovered> {
     let header = file.header();
     let bytes = SegmentBytes::new(header.segment_bytes)
         .ok_or_else(|| Error::internal("a header was read whose segments have no length"))?;
     let reader = LogReader::open(log, file.id(), bytes, header.log_position, state)?;
-    checkpoint::recover(file, reader, threads, &mut |_| Ok(()))
+    checkpoint::recover(file, reader, &mut |_| Ok(()))
 }
 
 /// The error of writing after an earlier failure.
@@ -497,7 +493,7 @@ mod tests {
             0 => DataFile::create(backend, opening::new_id(), opening::SEGMENT_BYTES)?,
             _ => DataFile::open(backend, Access::Write)?,
         };
-        Durable::on(file, Arc::new(disk.file("my.db.wal")), 1)
+        Durable::on(file, Arc::new(disk.file("my.db.wal")))
     }
 
     /// Does what a commit does: creates an object, and waits as `synchronous` says.

@@ -6,6 +6,7 @@ pub(crate) mod database;
 pub(crate) mod foreign_files;
 pub(crate) mod interrupt;
 pub(crate) mod machine;
+pub(crate) mod memory;
 pub(crate) mod workload_stats;
 
 mod costs;
@@ -43,6 +44,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Bytes of single rows that may be written before tables are charged with their memory.
 pub(crate) const UNCHARGED: usize = 1 << 20;
+
+/// The part of the budget that tables have, as errors call it.
+const TABLES: &str = "tables";
+/// The part that statements have for changes of tables.
+const CHANGES: &str = "changes that are not committed";
 
 /// Older versions are worth mentioning if they take at least this fraction of the newest ones' memory.
 const OLD_SHARE: usize = 8;
@@ -111,13 +117,12 @@ impl Shared {
     /// The same, for a file that is not open.
     fn open_anew(path: &Path, config: Config) -> Result<Shared> {
         let mut shared = if config.read_only {
-            let (reading, catalog) = Reading::open(path, config.allow_missing_log)?;
+            let (reading, catalog) = Reading::open(path, &config)?;
             let mut shared = Shared::with(config, catalog, None);
             shared.reading = Some(reading);
             shared
         } else {
-            let Config { allow_missing_log, threads, opening, .. } = &config;
-            let (durable, catalog) = Durable::open(path, *allow_missing_log, *threads, opening.clone())?;
+            let (durable, catalog) = Durable::open(path, &config)?;
             Shared::with(config, catalog, Some(durable))
         };
         shared.path = Some(path.to_owned());
@@ -131,7 +136,7 @@ impl Shared {
     /// # Errors
     /// Those of [`Shared::open`].
     pub(crate) fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Shared> {
-        Shared::keeping(Durable::on(file, log, config.threads)?, config)
+        Shared::keeping(Durable::on(file.with_threads(config.threads), log)?, config)
     }
 
     fn keeping((durable, catalog): (Durable, Catalog), config: Config) -> Result<Shared> {
@@ -143,8 +148,8 @@ impl Shared {
 
     fn with(config: Config, catalog: Catalog, durable: Option<Durable>) -> Shared {
         let memory = Arc::new(MemoryBudget::new(config.memory_limit));
-        let tables = Mutex::new(Reservation::new(&MemoryBudget::part_of(&memory, "tables")));
-        let changes = MemoryBudget::part_of(&memory, "changes that are not committed");
+        let tables = Mutex::new(Reservation::new(&MemoryBudget::part_of(&memory, TABLES)));
+        let changes = MemoryBudget::part_of(&memory, CHANGES);
         let workers = WorkerPool::default();
         Shared {
             config,

@@ -4,6 +4,7 @@
 //! under these names and is no database, or is another one's log, is refused and left alone. An opening that
 //! fails, such as on a full disk, leaves what it found ([`Made`]).
 
+use super::Config;
 use super::names::NamedFile;
 use super::watched::{Bytes, Watched, WatchedFile};
 use entasis_storage::backend::{
@@ -222,14 +223,15 @@ pub(super) struct FilesByName {
     data: PathBuf,
     log: PathBuf,
     may_lack_log: bool,
+    threads: usize,
 }
 
 impl FilesByName {
-    /// The files of a database, which must exist; its log need not if it `may_lack` it.
+    /// The files of a database, which must exist; its log need not if the configuration allows that.
     ///
     /// # Errors
     /// I/O.
-    pub(super) fn of(shown: &Path, may_lack_log: bool) -> Result<FilesByName> {
+    pub(super) fn of(shown: &Path, config: &Config) -> Result<FilesByName> {
         refuse_what_is_no_file(shown)?;
         let failed = |error| Error::io(format!("cannot open the database {}", shown.display()), &error);
         if found(shown).map_err(failed)?.is_none() {
@@ -239,7 +241,8 @@ impl FilesByName {
         }
         let data = name_of(shown)?;
         let log = log_path(&data);
-        Ok(FilesByName { data, log, may_lack_log })
+        let Config { allow_missing_log: may_lack_log, threads, .. } = *config;
+        Ok(FilesByName { data, log, may_lack_log, threads })
     }
 
     fn path(&self, part: FilePart) -> &Path {
@@ -269,6 +272,10 @@ impl Files for FilesByName {
 
     fn may_lack_log(&self) -> bool {
         self.may_lack_log
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
     }
 }
 

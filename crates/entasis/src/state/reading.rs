@@ -8,8 +8,8 @@
 //! Changes that outlive a connection are refused where they are made, or at the latest where they would be
 //! published. Temporary objects belong to the connection alone, and can be changed.
 
-use super::Shared;
 use super::opening::FilesByName;
+use super::{Config, Shared};
 use entasis_storage::Catalog;
 use entasis_storage::backend::FileId;
 use entasis_storage::checkpoint::{Follower, News};
@@ -27,13 +27,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Opens the database in a file for reading; at its last checkpoint, if the log is lost and it
-    /// `may_lack_log`.
+    /// Opens the database in a file for reading; at its last checkpoint, if the log is lost and the
+    /// configuration allows that.
     ///
     /// # Errors
     /// I/O; input, if the file is not a database; corruption, with the place.
-    pub(super) fn open(path: &Path, may_lack_log: bool) -> Result<(Reading, Catalog)> {
-        let (follower, catalog) = Follower::open(Box::new(FilesByName::of(path, may_lack_log)?))?;
+    pub(super) fn open(path: &Path, config: &Config) -> Result<(Reading, Catalog)> {
+        let (follower, catalog) = Follower::open(Box::new(FilesByName::of(path, config)?))?;
         let id = Mutex::new(follower.data_id());
         Ok((Reading { follower: Mutex::new(follower), id }, catalog))
     }

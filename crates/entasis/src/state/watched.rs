@@ -1,7 +1,7 @@
 //! A file that reports its reads or writes, for progress bars and to be interrupted.
 
 use entasis_engine::exec::Progress;
-use entasis_storage::backend::{Backend, Lock};
+use entasis_storage::backend::{Backend, Lock, ReadRequest};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +42,11 @@ impl Backend for WatchedFile {
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.tell(Watched::Reads, out.len())?;
         self.file.read(offset, out)
+    }
+
+    fn read_many(&self, reads: &mut [ReadRequest]) -> io::Result<()> {
+        self.tell(Watched::Reads, reads.iter().map(|read| read.bytes.len()).sum())?;
+        self.file.read_many(reads)
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

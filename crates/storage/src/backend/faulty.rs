@@ -12,26 +12,87 @@
 //! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A refused sync forgets: on
 //!   the disk, what was not synced is as after a crash; in memory it is as written; and later syncs do not
 //!   write it.
+//! - It **disturbs** reads, if told so ([`FaultyDisk::disturb_reads`]): they take their time, give fewer
+//!   bytes than were asked for, and fail, now and then or always at the same places ([`ReadFaults`]).
+//! - It **reads by threads**, if told so ([`FaultyDisk::read_by_threads`]): batches are read as those of a
+//!   file are. Otherwise they are read in order, so that the n-th read is the same each time.
 //!
 //! What it does not do: tear a sector, forget what was synced, return wrong bytes. For rot there is
 //! [`FaultyBackend::flip`].
 
+use super::io_threads::IoThreads;
 use super::memory::{read_from, write_to};
+use super::reads::{ReadAt, ReadRequest, read_in_order, read_whole};
 use super::{Backend, Lock, SECTOR};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// What can be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// [`Backend::read`].
+    /// [`Backend::read`], and each read of [`Backend::read_many`]. If reads are made to give fewer bytes than
+    /// were asked for, the read of the others is one more.
     Read,
     /// [`Backend::write`] and [`Backend::set_len`].
     Write,
     /// [`Backend::sync`].
     Sync,
+}
+
+/// What may happen to reads of a [`FaultyDisk`]: to one of so many, by a seed. 0 stands for none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadFaults {
+    /// Which ones.
+    pub seed: u64,
+    /// One of so many sectors cannot be read, however often that is tried. Which ones does not depend on who
+    /// reads, and in which order.
+    pub bad_sectors: u64,
+    /// One of so many reads fails. The same bytes may be read by the next one.
+    pub failing: u64,
+    /// One of so many reads gives fewer bytes than were asked for, as systems do; the others are asked for
+    /// again then.
+    pub short: u64,
+    /// The longest time that a read takes.
+    pub delay: Duration,
+}
+
+impl ReadFaults {
+    /// A number that looks random, of one of several kinds (splitmix64).
+    fn draw(&self, kind: u64, number: u64) -> u64 {
+        let mut z = self.seed.wrapping_mul(4).wrapping_add(kind).wrapping_mul(0xD134_2543_DE82_EF95);
+        z = (z ^ number).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+
+    /// How long the read of a number takes.
+    fn delay_of(&self, read: u64) -> Duration {
+        let longest = self.delay.as_nanos() as u64;
+        Duration::from_nanos(if longest == 0 { 0 } else { self.draw(0, read) % (longest + 1) })
+    }
+
+    /// How many bytes the read of a number gives, or why it fails.
+    fn judge(&self, read: u64, offset: u64, bytes: usize) -> io::Result<usize> {
+        let hits = |kind, number, one_of: u64| one_of > 0 && self.draw(kind, number).is_multiple_of(one_of);
+        if hits(1, read, self.failing) {
+            return Err(io::Error::other("this read fails"));
+        }
+        let bytes = match hits(2, read, self.short) && bytes > 1 {
+            true => 1 + (self.draw(3, read) % (bytes as u64 - 1)) as usize,
+            false => bytes,
+        };
+        let (sector, end) = (SECTOR as u64, offset.saturating_add(bytes as u64));
+        let mut sectors = offset / sector..end.div_ceil(sector);
+        match sectors.find(|&sector| hits(4, sector, self.bad_sectors)) {
+            Some(sector) => Err(io::Error::other(format!("sector {sector} cannot be read"))),
+            None => Ok(bytes),
+        }
+    }
 }
 
 /// See the module. Copies are the same disk.
@@ -73,6 +134,9 @@ struct Disk {
     /// For each operation, how often it was done and which one is refused.
     done: [u64; 3],
     refusals: Vec<(Operation, u64, io::ErrorKind)>,
+    read_faults: ReadFaults,
+    /// The threads that make batches of reads.
+    threads: Option<Arc<IoThreads>>,
     observer: Option<Observer>,
     /// Openings of files so far; the one that holds the lock of a file, by its name; whether locks count.
     openings: u64,
@@ -158,6 +222,8 @@ impl Disk {
             stop_at: None,
             done: [0; 3],
             refusals: Vec::new(),
+            read_faults: ReadFaults::default(),
+            threads: None,
             observer: None,
             openings: 0,
             locks: BTreeMap::new(),
@@ -183,6 +249,7 @@ impl Disk {
     fn begin_anew(&mut self) {
         (self.stop_at, self.operations) = (None, 0);
         self.refusals.clear();
+        self.read_faults = ReadFaults::default();
         self.locks.clear();
     }
 
@@ -263,6 +330,16 @@ impl FaultyDisk {
         disk.refusals.push((operation, at, kind));
     }
 
+    /// From now on these faults happen to reads.
+    pub fn disturb_reads(&self, faults: ReadFaults) {
+        self.lock().read_faults = faults;
+    }
+
+    /// From now on the reads of a batch are made by several threads, in no certain order.
+    pub fn read_by_threads(&self) {
+        self.lock().threads = Some(IoThreads::of_this_process());
+    }
+
     /// The process stops and starts again: everything that was written is there, and may still be lost. All
     /// faults are cleared.
     pub fn restart(&self) {
@@ -308,15 +385,44 @@ impl FaultyBackend {
     }
 }
 
+impl ReadAt for FaultyBackend {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let mut disk = self.disk.lock();
+        disk.begin(Operation::Read)?;
+        let (faults, number) = (disk.read_faults, disk.done[Operation::Read as usize]);
+        let delay = faults.delay_of(number);
+        if !delay.is_zero() {
+            // Others read and write meanwhile.
+            drop(disk);
+            thread::sleep(delay);
+            disk = self.disk.lock();
+        }
+        let now = &self.image(&mut disk).now;
+        // First, so that the error does not depend on where short reads end.
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > now.len() as u64) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let bytes = faults.judge(number, offset, out.len())?;
+        read_from(now, offset, &mut out[..bytes])?;
+        Ok(bytes)
+    }
+}
+
 impl Backend for FaultyBackend {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut disk = self.disk.lock();
-        disk.begin(Operation::Read)?;
-        read_from(&self.image(&mut disk).now, offset, out)
+        read_whole(self, offset, out)
+    }
+
+    fn read_many(&self, reads: &mut [ReadRequest]) -> io::Result<()> {
+        let threads = self.disk.lock().threads.clone();
+        match threads {
+            Some(threads) => threads.read_many(Arc::new(self.clone()), reads),
+            None => read_in_order(reads, |offset, out| self.read(offset, out)),
+        }
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -436,6 +542,69 @@ mod tests {
         assert!(one.sync().is_err() && other.write(1, b"c").is_err());
         disk.crash();
         assert_eq!(one.bytes(), b"a");
+    }
+
+    #[test]
+    fn reads_are_disturbed_by_seed() {
+        let content: Vec<u8> = (0..64 * SECTOR).map(|at| (at % 251) as u8).collect();
+        let disk = |seed: u64, faults: ReadFaults| {
+            let disk = FaultyDisk::new(seed);
+            disk.file("data").write(0, &content).expect("no faults");
+            disk.disturb_reads(faults);
+            disk
+        };
+        // The sectors that can be read, and whether all that was read is right.
+        let sectors = |disk: &FaultyDisk| -> Vec<bool> {
+            let (file, mut out) = (disk.file("data"), [0; SECTOR]);
+            let read = |sector: usize| {
+                let can = file.read((sector * SECTOR) as u64, &mut out).is_ok();
+                assert!(!can || out[..] == content[sector * SECTOR..][..SECTOR]);
+                can
+            };
+            (0..64).map(read).collect()
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 1..20 {
+            let bad = ReadFaults { seed, bad_sectors: 8, ..ReadFaults::default() };
+            let found = sectors(&disk(seed, bad));
+            assert!((1..24).contains(&found.iter().filter(|&&can| !can).count()), "{found:?}");
+            // It does not matter how often they were read, or with which other faults.
+            let shaken = ReadFaults { short: 2, delay: Duration::from_nanos(10), ..bad };
+            let other = disk(seed + 1, shaken);
+            let (first, second) = (sectors(&other), sectors(&other));
+            assert!(first == found && second == found);
+            seen.insert(found);
+            // Failures that pass are others the next time, and the same on a disk of the same history.
+            let failing = ReadFaults { seed, failing: 4, ..ReadFaults::default() };
+            let (one, other) = (disk(seed, failing), disk(seed, failing));
+            let (first, second) = (sectors(&one), sectors(&one));
+            assert!(first != second && first == sectors(&other) && second == sectors(&other));
+            one.restart();
+            assert!(sectors(&one).iter().all(|&can| can), "faults are cleared");
+        }
+        assert!(seen.len() > 10, "{} kinds of disks", seen.len());
+        let short = ReadFaults { seed: 1, short: 1, ..ReadFaults::default() };
+        let file = disk(1, short).file("data");
+        let mut out = [0; 3 * SECTOR];
+        let count = file.read_at(7, &mut out).expect("no faults");
+        assert!((1..out.len()).contains(&count), "{count}");
+        file.read(7, &mut out).expect("the others are asked for");
+        assert_eq!(out[..], content[7..7 + out.len()]);
+    }
+
+    #[test]
+    fn batches_are_read_in_order_or_by_threads() {
+        let disk = FaultyDisk::new(1);
+        let file = disk.file("data");
+        file.write(0, &[9; 4000]).expect("no faults");
+        let mut reads: Vec<ReadRequest> = (0..4).rev().map(|at| ReadRequest::new(at * 1000, 1000)).collect();
+        disk.refuse(Operation::Read, 3, io::ErrorKind::TimedOut);
+        let error = file.read_many(&mut reads).expect_err("the third by offset");
+        assert_eq!(error.to_string(), "cannot read 1000 bytes at byte 2000: timed out");
+        disk.read_by_threads();
+        disk.refuse(Operation::Read, 2, io::ErrorKind::TimedOut);
+        file.read_many(&mut reads).expect("all at once, by the first read");
+        assert!(reads.iter().all(|read| read.bytes == [9; 1000]));
     }
 
     #[test]

@@ -6,11 +6,15 @@
 //!
 //! A [`FileId`] identifies a file, whatever becomes of its name.
 //!
+//! A batch of reads is made by the calling thread and [I/O threads](super::io_threads), merged.
+//!
 //! **Nothing of others is written over.** A name is taken by creating a file that was not there (`O_EXCL`),
 //! or by renaming a file over one that is known to be one's own, or to be meant ([`Put`]). A file that must
 //! appear as a whole or not at all is written under another name first ([`Scratch`]), which nobody has.
 
+use super::io_threads::IoThreads;
 use super::process::{HeldFile, Process};
+use super::reads::{ReadRequest, read_whole};
 use super::{Backend, Lock};
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +22,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Symbolic links that lead to one file at the most.
 const LINKS: usize = 40;
@@ -30,8 +34,11 @@ const NAMES: usize = 100;
 pub struct FileBackend {
     /// Present if the file is locked. Dropped before the file is closed.
     held: Mutex<Option<HeldFile>>,
-    file: File,
+    /// I/O threads have it only while a batch is read, and so while this exists.
+    file: Arc<File>,
     name: String,
+    /// Known once a batch was read.
+    threads: OnceLock<Arc<IoThreads>>,
     /// The process that opened it.
     process: Process,
     /// It is not used any more, and its lock is free.
@@ -99,8 +106,9 @@ impl FileBackend {
     fn with(path: &Path, options: &OpenOptions) -> io::Result<FileBackend> {
         Ok(FileBackend {
             held: Mutex::default(),
-            file: options.open(path)?,
+            file: Arc::new(options.open(path)?),
             name: path.display().to_string(),
+            threads: OnceLock::new(),
             process: Process::current(),
             is_released: AtomicBool::new(false),
         })
@@ -401,7 +409,12 @@ impl Backend for FileBackend {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.may_be_used()?;
-        self.file.read_exact_at(out, offset)
+        read_whole(&*self.file, offset, out)
+    }
+
+    fn read_many(&self, reads: &mut [ReadRequest]) -> io::Result<()> {
+        self.may_be_used()?;
+        self.threads.get_or_init(IoThreads::of_this_process).read_many(self.file.clone(), reads)
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -446,7 +459,11 @@ impl Backend for FileBackend {
 
 #[cfg(test)]
 mod tests {
+    use super::super::process::holds_in_a_child;
+    use super::super::reads::tests::{batch, compare};
     use super::*;
+    use crate::tests::random::Random;
+    use std::thread;
 
     fn directory(name: &str) -> PathBuf {
         let directory = std::env::temp_dir().join(format!("entasis-{name}-{}", std::process::id()));
@@ -483,6 +500,103 @@ mod tests {
         let mut all: Vec<_> = entries.collect();
         all.sort();
         all
+    }
+
+    /// A file of so many random bytes, and the bytes.
+    fn random_file(path: &Path, bytes: usize) -> (FileBackend, Vec<u8>) {
+        let mut random = Random(bytes as u64);
+        let content: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).collect();
+        let file = FileBackend::create(path).expect("a file for the test");
+        file.write(0, &content[..bytes]).expect("there is room");
+        (file, content[..bytes].to_vec())
+    }
+
+    /// Compares random batches with reads in order. Returns how many failed, as they reach behind the end.
+    fn compare_batches(file: &FileBackend, seed: u64, count: usize) -> usize {
+        let (mut random, length) = (Random(seed), file.length().expect("no faults"));
+        let fails = |_: &usize| {
+            let reads = batch(&mut random, length);
+            let read = |offset: u64, out: &mut [u8]| file.read(offset, out);
+            let error = compare(&reads, read, |reads| file.read_many(reads));
+            error.is_some_and(|error| {
+                assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+                true
+            })
+        };
+        (0..count).filter(fails).count()
+    }
+
+    #[test]
+    fn batches_are_read_as_in_order() {
+        let directory = directory("batches");
+        for (seed, bytes) in [(1, 9_000_001), (2, 300_000), (3, 1)] {
+            let (file, _) = random_file(&directory.join(format!("{bytes}")), bytes);
+            let failed = compare_batches(&file, seed, 60);
+            assert!((1..60).contains(&failed), "{failed} batches of a file of {bytes} bytes failed");
+        }
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
+    }
+
+    #[test]
+    fn a_batch_tells_what_it_cannot_read() {
+        let directory = directory("batch-errors");
+        let (file, content) = random_file(&directory.join("data"), 10_000_000);
+        let read = |requests: &[(u64, usize)]| {
+            let mut reads: Vec<ReadRequest> =
+                requests.iter().map(|&(offset, bytes)| ReadRequest::new(offset, bytes)).collect();
+            let outcome = file.read_many(&mut reads).map_err(|error| error.to_string());
+            outcome.map(|()| reads.into_iter().map(|read| read.bytes).collect::<Vec<_>>())
+        };
+        let end = content.len() as u64;
+        assert_eq!(read(&[]), Ok(vec![]));
+        let (first, last) = (content[..2].to_vec(), content[content.len() - 3..].to_vec());
+        assert_eq!(read(&[(end - 3, 3), (0, 2)]), Ok(vec![last, first.clone()]));
+        assert_eq!(read(&[(end + 9, 0), (0, 2)]), Ok(vec![vec![], first]));
+        let missing = |offset: u64, bytes: usize| {
+            Err(format!("cannot read {bytes} bytes at byte {offset}: unexpected end of file"))
+        };
+        // One alone, merged with others, and apart from them; the first by offset is told.
+        assert_eq!(read(&[(end, 1)]), missing(end, 1));
+        assert_eq!(read(&[(end - 20, 10), (end - 9, 10), (end - 10, 10)]), missing(end - 9, 10));
+        assert_eq!(read(&[(end + 90_000_000, 8), (0, 5), (end - 1, 2), (5_000_000, 1)]), missing(end - 1, 2));
+        // No system reads there.
+        let nowhere = u64::MAX - 5;
+        let error = read(&[(nowhere, 10), (0, 5)]).expect_err("it is no offset");
+        assert!(error.starts_with(&format!("cannot read 10 bytes at byte {nowhere}: ")), "{error}");
+        file.release();
+        assert_eq!(read(&[(0, 1), (5_000_000, 1)]), Err("it was closed".to_owned()));
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
+    }
+
+    #[test]
+    fn several_threads_read_batches_at_once() {
+        let directory = directory("batches-at-once");
+        let (one, _) = random_file(&directory.join("one"), 3_000_000);
+        let (other, _) = random_file(&directory.join("other"), 2_000_000);
+        thread::scope(|scope| {
+            for (file, seed) in [(&one, 4), (&one, 5), (&other, 6)] {
+                scope.spawn(move || compare_batches(file, seed, 40));
+            }
+        });
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
+    }
+
+    #[test]
+    fn a_forked_process_reads_batches_of_files_that_it_has_opened() {
+        let directory = directory("batches-forked");
+        let path = directory.join("data");
+        let (file, _) = random_file(&path, 6_000_000);
+        compare_batches(&file, 7, 10);
+        let holds = holds_in_a_child(|| {
+            let mut reads = [0, 5_000_000].map(|offset| ReadRequest::new(offset, 10));
+            let refused = file.read_many(&mut reads).is_err_and(|error| error.to_string().contains("forked"));
+            let own = FileBackend::open(&path, false).expect("it is there");
+            compare_batches(&own, 8, 10);
+            refused
+        });
+        assert!(holds);
+        compare_batches(&file, 9, 10);
+        std::fs::remove_dir_all(&directory).expect("the test's directory");
     }
 
     #[test]

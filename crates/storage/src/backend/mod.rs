@@ -11,24 +11,32 @@
 //! sectors of [`SECTOR`] bytes reach the disk in any order or never, and so does a change of the length.
 //! After a `sync` that failed, the file must not be written again.
 //!
+//! Bytes from several places are asked for by one call, [`Backend::read_many`], so that a disk has several
+//! reads at once: `reads` says what becomes of the requests, and `io_threads` who makes the reads of a file.
+//!
 //! Files are not memory-mapped: a disk error must become an error of a statement, not a signal, and bytes are
 //! checked when they are read. Not here: caching, checksums, retries, ordering of writes.
 
 pub(crate) mod bytes;
 mod faulty;
 mod file;
+mod io_threads;
 mod memory;
 mod process;
+mod reads;
 
-pub use faulty::{FaultyBackend, FaultyDisk, Operation};
+pub use faulty::{FaultyBackend, FaultyDisk, Operation, ReadFaults};
 pub use file::{
     FileBackend, FileId, FileStamp, Put, Scratch, canonical, create_file, fill_empty, put_file, remove_own,
     sync_directory,
 };
+pub use io_threads::READS_AT_ONCE;
 pub use memory::MemoryBackend;
 pub use process::Process;
+pub use reads::ReadRequest;
 
 use entasis_vector::{Error, ErrorKind};
+use reads::read_in_order;
 use std::fmt::Debug;
 use std::io;
 
@@ -54,6 +62,16 @@ pub trait Backend: Debug + Send + Sync {
     /// # Errors
     /// `UnexpectedEof` if there are fewer bytes; those of the medium.
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Fills the buffers of all requests of a batch, which may be in any order and overlap: as [`Self::read`]
+    /// does for one after the other, but several may be read at once. A request for no bytes is not read.
+    ///
+    /// # Errors
+    /// That of the first request, by offset, that cannot be read, with its offset and length. What the
+    /// buffers of the batch contain is undefined then.
+    fn read_many(&self, reads: &mut [ReadRequest]) -> io::Result<()> {
+        read_in_order(reads, |offset, out| self.read(offset, out))
+    }
 
     /// Writes bytes from `offset` on. What lies between the end and `offset` is zero.
     ///
@@ -108,7 +126,7 @@ mod tests {
         let (mut random, mut model) = (Random(seed), Vec::<u8>::new());
         for _ in 0..300 {
             let offset = random.below(3000);
-            match random.below(6) {
+            match random.below(7) {
                 0 => {
                     backend.set_len(offset).expect("no faults");
                     model.resize(offset as usize, 0);
@@ -121,6 +139,27 @@ mod tests {
                     if !bytes.is_empty() {
                         model.resize(model.len().max(end), 0);
                         model[offset as usize..end].copy_from_slice(&bytes);
+                    }
+                }
+                4 => {
+                    let request = |_| ReadRequest::new(random.below(3000), random.below(900) as usize);
+                    let mut reads: Vec<ReadRequest> = (0..4).map(request).collect();
+                    reads.truncate(random.below(5) as usize);
+                    let ends = |read: &ReadRequest| read.offset as usize + read.bytes.len();
+                    let is_there = |read: &ReadRequest| read.bytes.is_empty() || ends(read) <= model.len();
+                    match backend.read_many(&mut reads) {
+                        Ok(()) => {
+                            assert!(reads.iter().all(is_there));
+                            for read in reads.iter().filter(|read| !read.bytes.is_empty()) {
+                                assert_eq!(read.bytes, model[read.offset as usize..ends(read)]);
+                            }
+                        }
+                        Err(error) => {
+                            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+                            let missing = reads.iter().filter(|read| !is_there(read));
+                            let first = missing.min_by_key(|read| read.offset).expect("one is not there");
+                            assert!(error.to_string().contains(&format!("at byte {}:", first.offset)));
+                        }
                     }
                 }
                 _ => {

@@ -116,6 +116,35 @@ extern "C" fn in_child() {
     }
 }
 
+/// True if `work` holds in a process that is forked from this one, which ends with it: false if it panics
+/// there, or does not return within a minute.
+#[cfg(test)]
+pub(super) fn holds_in_a_child(work: impl FnOnce() -> bool) -> bool {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::{Duration, Instant};
+    // SAFETY: the child is a copy of this thread alone. It runs `work`, of which a panic goes no further, and
+    // ends there: it never returns into the test.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "a process can be forked");
+    if child == 0 {
+        let holds = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
+        // SAFETY: it ends this process, without anything that others have left to be done.
+        unsafe { libc::_exit(i32::from(!holds)) };
+    }
+    let (began, mut status) = (Instant::now(), 0);
+    loop {
+        // SAFETY: the status is written to a number that lives longer than the call.
+        if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        }
+        if began.elapsed() > Duration::from_secs(60) {
+            // SAFETY: nobody has waited for the child yet, so that the number is that of no other process.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +156,14 @@ mod tests {
         assert_eq!(process.id(), std::process::id());
         let other = Process { forks: process.forks + 1, ..process };
         assert!(!other.is_current());
+    }
+
+    #[test]
+    fn a_child_is_another_process() {
+        let process = Process::current();
+        let generation = Process::generation();
+        assert!(holds_in_a_child(|| !process.is_current() && Process::generation() == generation + 1));
+        assert!(!holds_in_a_child(|| process.is_current()));
+        assert!(process.is_current());
     }
 }

@@ -199,7 +199,7 @@ impl CodeAutomaton {
     pub(crate) fn narrow(&self, codes: &StringBytes, accepted: bool, masks: &mut [u64]) {
         let asked: u32 = masks.iter().map(|mask| mask.count_ones()).sum();
         if self.is_anchored || asked * FEW <= codes.len() as u32 {
-            return super::narrow::keep(masks, |slot| self.accepts(codes.get(slot)) == accepted);
+            return super::masks::keep(masks, |slot| self.accepts(codes.get(slot)) == accepted);
         }
         let (ends, bytes) = codes.parts();
         let found = match self.opens_at_few(bytes) {

@@ -182,12 +182,6 @@ impl Codes {
         );
     }
 
-    /// Prefetches `slot`.
-    #[inline]
-    pub(crate) fn prefetch(&self, slot: usize) {
-        self.ahead().prefetch_slot(slot);
-    }
-
     /// The codes.
     pub(crate) fn ahead(&self) -> Ahead {
         with_plain!(self, C, buffer => Ahead::slots(buffer, size_of::<C>()), packed => packed.ahead())

@@ -1,10 +1,11 @@
 //! Copies of blocks: to be written, or in the encoding that suits the block alone.
 
-use super::{Block, Fixed, Form, Validity, Values, Views, cells, choose, range_of, with_fixed};
+use super::plain::encode_plain;
+use super::{Block, Form, TextValues, Validity, Values, choose, range_of, with_fixed};
 use crate::definition::Compression;
 use crate::node::Stamp;
 use crate::value::Zone;
-use entasis_vector::{Native, PhysicalType, Value};
+use entasis_vector::{Native, PhysicalType};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 impl Block {
@@ -13,18 +14,8 @@ impl Block {
     pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
         let values = match &self.values {
             values if values.are_writable() => return self.copy(self.stamp, live, physical),
-            Values::Strings(strings) => Values::Strings(strings.clone()),
-            Values::Fsst(fsst) => Values::Fsst(fsst.copy()),
-            _ => with_fixed!(
-                physical,
-                T => {
-                    let mut values = vec![T::default(); self.slots()];
-                    self.decode_fixed(T::PHYSICAL, 0, &mut values);
-                    let (min, max) = range_of(&values).expect("a block without slots is constant");
-                    choose::encode(&values, min, max, self.slots(), Form::Cold(Compression::Auto))
-                },
-                unreachable!("strings have no fixed width")
-            ),
+            Values::Text(values) => Values::Text(values.copy(self.slots(), live)),
+            Values::Null | Values::Fixed(_) => self.encoded(physical, true),
         };
         self.with_values(values, self.stamp)
     }
@@ -33,36 +24,24 @@ impl Block {
     pub(crate) fn copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
         let slots = self.slots();
         let values = match &self.values {
-            Values::Constant(value) => Values::Constant(value.clone()),
-            Values::FrameOfReference { base, codes } => {
-                Values::FrameOfReference { base: *base, codes: codes.copy(slots) }
-            }
-            Values::Flat(buffer) => Values::Flat(with_fixed!(
-                physical,
-                T => cells::copy::<T>(buffer, slots, slots),
-                unreachable!("strings have no fixed width")
-            )),
-            Values::Dictionary { dictionary, codes } => {
-                Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(slots) }
-            }
-            Values::Views(views) => Values::Views(views.copy(slots, live)),
-            _ => self.warm(physical),
+            Values::Null => Some(Values::Null),
+            Values::Fixed(values) => values.copy(slots, physical).map(Values::Fixed),
+            Values::Text(values) if values.are_writable() => Some(Values::Text(values.copy(slots, live))),
+            Values::Text(_) => None,
         };
-        self.with_values(values, stamp)
+        self.with_values(values.unwrap_or_else(|| self.warm(physical)), stamp)
     }
 
     /// The same, with codes that are written while others read them.
     pub(crate) fn unpacked_copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
+        if self.values.have_slots_of_their_own() {
+            return self.copy(stamp, live, physical);
+        }
+        let slots = self.slots();
         let values = match &self.values {
-            Values::FrameOfReference { base, codes } if !codes.are_plain() => {
-                let plain = codes.unpacked_copy(self.slots());
-                plain.map(|codes| Values::FrameOfReference { base: *base, codes })
-            }
-            Values::Dictionary { dictionary, codes } if !codes.are_plain() => {
-                let plain = codes.unpacked_copy(self.slots());
-                plain.map(|codes| Values::Dictionary { dictionary: dictionary.clone(), codes })
-            }
-            _ => return self.copy(stamp, live, physical),
+            Values::Null => None,
+            Values::Fixed(values) => values.unpacked_copy(slots, physical).map(Values::Fixed),
+            Values::Text(values) => values.unpacked_copy(slots, live).map(Values::Text),
         };
         self.with_values(values.unwrap_or_else(|| self.warm(physical)), stamp)
     }
@@ -81,26 +60,26 @@ impl Block {
     /// The values in an encoding that is written in place.
     pub(super) fn warm(&self, physical: PhysicalType) -> Values {
         match &self.values {
-            Values::Strings(strings) => {
-                Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot)))
-            }
-            Values::Fsst(fsst) => {
-                let strings = fsst.strings();
-                Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot)))
-            }
-            _ => with_fixed!(
-                physical,
-                T => {
-                    let mut values = vec![T::default(); self.slots()];
-                    self.decode_fixed(T::PHYSICAL, 0, &mut values);
-                    match range_of(&values) {
-                        Some((min, max)) => T::encode_plain(&values, min, max, self.slots(), true),
-                        None => Values::Constant(Value::Null),
-                    }
-                },
-                unreachable!("strings have no fixed width")
-            ),
+            Values::Text(values) => Values::Text(TextValues::Views(values.warm(self.slots()))),
+            Values::Null | Values::Fixed(_) => self.encoded(physical, false),
         }
+    }
+
+    /// The numbers in the encoding that suits them alone: a cold one, or one that is written in place.
+    fn encoded(&self, physical: PhysicalType, is_cold: bool) -> Values {
+        with_fixed!(
+            physical,
+            T => {
+                let mut values = vec![T::default(); self.slots()];
+                self.decode_fixed(T::PHYSICAL, 0, &mut values);
+                let Some((min, max)) = range_of(&values) else { return Values::Null };
+                Values::Fixed(match is_cold {
+                    true => choose::encode(&values, min, max, self.slots(), Form::Cold(Compression::Auto)),
+                    false => encode_plain(&values, min, max, self.slots(), true),
+                })
+            },
+            unreachable!("strings have no fixed width")
+        )
     }
 
     fn copy_validity(&self) -> Option<Validity> {

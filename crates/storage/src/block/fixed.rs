@@ -2,13 +2,13 @@
 //!
 //! Decoding is a loop over two slices, `base + code`, that the compiler turns into widening loads and adds.
 
-use super::codes::{plain_bytes, with_codes};
-use super::{Codes, Values, cells};
+use super::codes::with_codes;
+use super::{Codes, cells};
 use crate::value::{Datum, hash_word};
 use entasis_vector::simd::widest;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::vector::uuid_from_ordered;
-use entasis_vector::{Buffer, DataType, Interval, Native, Value};
+use entasis_vector::{DataType, Interval, Native, Value};
 
 /// A native type of fixed width as a column holds it.
 pub(crate) trait Fixed: Native {
@@ -40,12 +40,6 @@ pub(crate) trait Fixed: Native {
     }
     /// True for integers, which have codes.
     const IS_INTEGER: bool = false;
-    /// Encodes values that lie within `min` and `max` as plain codes, or flat, with memory for `capacity`
-    /// slots. `slack` leaves spare codes on both sides of the values.
-    fn encode_plain(values: &[Self], min: Self, max: Self, capacity: usize, slack: bool) -> Values {
-        let _ = (min, max, slack);
-        Values::Flat(flat(values, capacity))
-    }
     /// The distance from `base`, which is not greater than the value, and at most 64 bits away. Only for
     /// integers.
     fn code(self, base: Self) -> u64 {
@@ -111,18 +105,6 @@ macro_rules! integer {
             fn code(self, base: $t) -> u64 {
                 u64::from(self.wrapping_sub(base) as $unsigned)
             }
-            fn encode_plain(values: &[$t], min: $t, max: $t, capacity: usize, slack: bool) -> Values {
-                let span = max.wrapping_sub(min) as $unsigned as u128;
-                match widest_code(span, size_of::<$t>()) {
-                    None => Values::Flat(flat(values, capacity)),
-                    Some(widest) => {
-                        let base = base_of(min.into(), span, widest, slack);
-                        let low = base as $t;
-                        let codes = values.iter().map(|v| v.wrapping_sub(low) as $unsigned as u32);
-                        Values::FrameOfReference { base, codes: Codes::new(widest, capacity, codes) }
-                    }
-                }
-            }
             #[inline(always)]
             fn of_code(base: i128, code: u64) -> $t {
                 (base as $t).wrapping_add(code as $t)
@@ -169,17 +151,6 @@ impl Fixed for i128 {
     const IS_INTEGER: bool = true;
     fn code(self, base: i128) -> u64 {
         self.wrapping_sub(base) as u64
-    }
-    fn encode_plain(values: &[i128], min: i128, max: i128, capacity: usize, slack: bool) -> Values {
-        let span = max.wrapping_sub(min) as u128;
-        match widest_code(span, size_of::<i128>()) {
-            None => Values::Flat(flat(values, capacity)),
-            Some(widest) => {
-                let base = base_of(min, span, widest, slack);
-                let codes = values.iter().map(|v| v.wrapping_sub(base) as u32);
-                Values::FrameOfReference { base, codes: Codes::new(widest, capacity, codes) }
-            }
-        }
     }
     fn of_code(base: i128, code: u64) -> i128 {
         base.wrapping_add(code.into())
@@ -263,25 +234,6 @@ impl Fixed for Interval {
             _ => Interval::default(),
         }
     }
-}
-
-/// A buffer with room for `capacity` values that begins with `values`.
-pub(super) fn flat<T: Native>(values: &[T], capacity: usize) -> Buffer {
-    let mut buffer = Buffer::zeroed(capacity * size_of::<T>());
-    buffer.as_mut_slice::<T>()[..values.len()].copy_from_slice(values);
-    buffer
-}
-
-/// The greatest code of the narrowest plain width that holds `span`, if that is narrower than `width` bytes.
-fn widest_code(span: u128, width: usize) -> Option<u32> {
-    let bytes = plain_bytes(span).filter(|&bytes| bytes < width)?;
-    Some(u32::MAX >> (32 - bytes * 8))
-}
-
-/// The value of code 0: the least value, or, with slack, so far below it that room is equal on both sides.
-fn base_of(min: i128, span: u128, widest: u32, slack: bool) -> i128 {
-    let room = (u128::from(widest) - span) / 2;
-    min.saturating_sub(if slack { room as i128 } else { 0 })
 }
 
 /// Runs an expression with `$t` bound to the native type of a physical type that is not a string.

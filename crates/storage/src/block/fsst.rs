@@ -5,8 +5,12 @@
 //! reference, as single rows are, all strings of the block are decompressed and kept; tables whose rows are
 //! read by key have no such blocks.
 
+use super::codec::{Codec, TextCodec};
+use super::example::{Example, scattered, text};
 use super::fsst_codec::{MAX_LENGTH, NO_PLACE, SymbolTable};
-use super::{StringBytes, fsst_interleaved};
+use super::serialized::{BlockWriter, Flaw, Reader, Shared};
+use super::{Block, StringBytes, TextValues, Values, fsst_interleaved};
+use crate::definition::Compression;
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -46,7 +50,7 @@ impl Fsst {
     }
 
     /// Strings from codes that a table made.
-    pub(crate) fn of_parts(table: Arc<SymbolTable>, codes: StringBytes) -> Fsst {
+    fn of_parts(table: Arc<SymbolTable>, codes: StringBytes) -> Fsst {
         Fsst { table, codes, share: 0, whole: OnceLock::new() }
     }
 
@@ -55,68 +59,29 @@ impl Fsst {
         &self.codes
     }
 
+    /// The bytes of those.
+    pub(crate) fn code_bytes(&self) -> usize {
+        self.codes.bytes()
+    }
+
     /// The symbols.
     pub(crate) fn table(&self) -> &Arc<SymbolTable> {
         &self.table
     }
 
-    /// Sets how many bytes of the symbols' memory count as this block's.
-    pub(crate) fn share(&mut self, bytes: usize) {
-        self.share = bytes;
-    }
-
-    /// A copy of the strings.
-    pub(crate) fn copy(&self) -> Fsst {
-        Fsst {
-            table: self.table.clone(),
-            codes: self.codes.clone(),
-            share: self.share,
-            whole: OnceLock::new(),
-        }
-    }
-
-    /// Bytes of memory, as long as no string is requested by reference.
-    pub(crate) fn bytes(&self) -> usize {
-        self.codes.bytes() + self.share
-    }
-
-    /// The string in `slot`.
-    pub(crate) fn get(&self, slot: usize) -> &[u8] {
-        self.whole.get_or_init(|| Box::new(self.strings())).get(slot)
+    /// Divides the memory of the symbols among so many blocks.
+    fn share(&mut self, blocks: usize) {
+        self.share = self.table.bytes() / blocks;
     }
 
     /// All strings.
-    pub(crate) fn strings(&self) -> StringBytes {
+    fn strings(&self) -> StringBytes {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.codes.len()));
         for slot in 0..self.codes.len() {
             self.table.decompress(self.codes.get(slot), &mut bytes);
             ends.push(bytes.len() as u32);
         }
         StringBytes::new(&ends, &bytes)
-    }
-
-    /// A view of the string in `slot`, in a heap.
-    #[inline]
-    pub(crate) fn view(&self, slot: usize, heap: &mut StringHeap) -> StringView {
-        let codes = self.codes.get(slot);
-        heap.push_with(self.table.room(codes), |bytes| self.table.decompress_into(codes, bytes))
-    }
-
-    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are
-    /// dead are empty.
-    pub(crate) fn views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
-        let mut places = [0; MOST_CODES + 1];
-        for (first, out) in (from..).step_by(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-            let slots = first..first + out.len();
-            let codes = self.codes.bytes_of(slots.clone());
-            if codes.len() <= MOST_CODES && slots.clone().all(|slot| bitmap::get(live, slot)) {
-                self.views_together(slots, codes, out, heap, &mut places);
-                continue;
-            }
-            for (slot, view) in slots.zip(out) {
-                *view = if bitmap::get(live, slot) { self.view(slot, heap) } else { StringView::default() };
-            }
-        }
     }
 
     /// Writes views of the strings in some slots, whose codes are `codes`, at most [`MOST_CODES`].
@@ -146,6 +111,100 @@ impl Fsst {
                 }
             }
         });
+    }
+}
+
+impl Codec for Fsst {
+    const NAME: &'static str = "FSST";
+    const EXAMPLES: &'static [Example] = &[Example::of_texts(Self::NAME, Compression::Fsst, 15.0, |row| {
+        text(format!("http://example.com/page/{}?from=here", scattered(row)))
+    })];
+
+    /// As long as no string is requested by reference.
+    fn bytes(&self) -> usize {
+        size_of::<Fsst>() + self.codes.bytes() + self.share
+    }
+
+    fn write(&self, out: &mut BlockWriter<'_>) {
+        out.plain_texts(&self.codes);
+    }
+
+    fn read(reader: &mut Reader<'_>, slots: usize) -> Result<Fsst, Flaw> {
+        let Shared::Symbols(symbols) = reader.shared else { return Err("its symbols are missing") };
+        let codes = reader.strings(slots)?;
+        let fsst = Fsst::of_parts(symbols.table().clone(), codes);
+        if reader.column.is_text {
+            reader.check_texts(&fsst.strings())?;
+        }
+        Ok(fsst)
+    }
+}
+
+impl TextCodec for Fsst {
+    fn has_codes(&self) -> bool {
+        true
+    }
+
+    fn get(&self, slot: usize) -> &[u8] {
+        self.whole.get_or_init(|| Box::new(self.strings())).get(slot)
+    }
+
+    #[inline]
+    fn view(&self, slot: usize, heap: &mut StringHeap) -> StringView {
+        let codes = self.codes.get(slot);
+        heap.push_with(self.table.room(codes), |bytes| self.table.decompress_into(codes, bytes))
+    }
+
+    fn views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
+        let mut places = [0; MOST_CODES + 1];
+        for (first, out) in (from..).step_by(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+            let slots = first..first + out.len();
+            let codes = self.codes.bytes_of(slots.clone());
+            if codes.len() <= MOST_CODES && slots.clone().all(|slot| bitmap::get(live, slot)) {
+                self.views_together(slots, codes, out, heap, &mut places);
+                continue;
+            }
+            for (slot, view) in slots.zip(out) {
+                *view = if bitmap::get(live, slot) { self.view(slot, heap) } else { StringView::default() };
+            }
+        }
+    }
+
+    fn shared(&self) -> Shared {
+        Shared::symbols(self.table.clone())
+    }
+
+    fn copy(&self, _: usize, _: &[u64]) -> Fsst {
+        Fsst {
+            table: self.table.clone(),
+            codes: self.codes.clone(),
+            share: self.share,
+            whole: OnceLock::new(),
+        }
+    }
+
+    /// Without keeping them, as [`Fsst::get`] does.
+    fn decompressed(&self) -> Option<StringBytes> {
+        Some(self.strings())
+    }
+}
+
+impl Values {
+    /// Its codes of symbols, if strings have such.
+    pub(crate) fn fsst(&self) -> Option<&Fsst> {
+        match self {
+            Values::Text(TextValues::Fsst(fsst)) => Some(fsst.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl Block {
+    /// Divides the memory of its symbols among so many blocks.
+    pub(crate) fn share_symbols(&mut self, blocks: usize) {
+        if let Values::Text(TextValues::Fsst(fsst)) = &mut self.values {
+            fsst.share(blocks);
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gathering: a new hot block from slots of other blocks, for rows that move together.
 
 use super::hot::bounds;
-use super::{Block, Fixed, range_of, with_fixed};
+use super::plain::encode_plain;
+use super::{Block, Fixed, Values, range_of, with_fixed};
 use crate::node::prefetch;
 use crate::value::{Datum, Zone};
 use entasis_vector::{DataType, PhysicalType};
@@ -52,8 +53,9 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
         .for_each(|(value, _)| *value = first);
     let (min, max) = range_of(&values)?;
     let (low, high) = bounds(min.datum(), max.datum(), ty);
-    let values = T::encode_plain(&values, min, max, sources.len(), true);
-    Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
+    let values = encode_plain(&values, min, max, sources.len(), true);
+    let zone = Zone { min: low, max: high, nulls: 0 };
+    Some(Block::new(sources.len(), Values::Fixed(values), None, zone, false))
 }
 
 /// True if the first rows suggest that they are mostly not consecutive, and are in a few blocks.

@@ -1,7 +1,10 @@
 //! Hot blocks of given values: all of them, one for all slots, or some that are picked.
 
-use super::fixed::flat;
-use super::{Block, Fixed, Form, Values, Views, choose, range_of, string_value, with_fixed};
+use super::plain::encode_plain;
+use super::{
+    Block, Fixed, FixedValues, Flat, Form, TextValues, Values, Views, choose, range_of, string_value,
+    with_fixed,
+};
 use crate::value::{Datum, Zone};
 use entasis_vector::{DataType, Value, bitmap};
 
@@ -61,7 +64,7 @@ impl Block {
             (Datum::Integer(v), DataType::Uuid) => Value::Integer(v),
             _ => value.clone(),
         };
-        Block::new(slots, Values::Constant(physical), None, Zone { min, max, nulls: 0 }, false)
+        Block::new(slots, Values::of_value(physical), None, Zone { min, max, nulls: 0 }, false)
     }
 
     /// A block of the form, or a hot one if that cannot be written: slot s holds the value of `values` that
@@ -82,9 +85,10 @@ impl Block {
         let (low, high) = bounds(min.datum(), max.datum(), ty);
         let values = match form {
             Form::Writable { .. } => choose::encode(&picked, min, max, numbers.len(), form),
-            Form::Cold(_) => T::encode_plain(&picked, min, max, numbers.len(), true),
+            Form::Cold(_) => encode_plain(&picked, min, max, numbers.len(), true),
         };
-        Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
+        let zone = Zone { min: low, max: high, nulls: 0 };
+        Block::new(numbers.len(), Values::Fixed(values), None, zone, false)
     }
 }
 
@@ -133,10 +137,10 @@ fn of_fixed<T: Fixed>(
     }
     let (low, high) = bounds(min.datum(), max.datum(), ty);
     let values = match are_flat {
-        true => Values::Flat(flat(&values, capacity)),
-        false => T::encode_plain(&values, min, max, capacity, true),
+        true => FixedValues::Flat(Flat::new(&values, capacity)),
+        false => encode_plain(&values, min, max, capacity, true),
     };
-    Block::new(capacity, values, validity, Zone { min: low, max: high, nulls }, false)
+    Block::new(capacity, Values::Fixed(values), validity, Zone { min: low, max: high, nulls }, false)
 }
 
 /// [`Block::of`] for strings.
@@ -152,7 +156,7 @@ fn of_strings<'a>(
     let (Some(min), Some(max)) = (present().min(), present().max()) else { return empty(capacity, nulls) };
     let zone = Zone { min: string_value(min, ty), max: string_value(max, ty), nulls };
     let views = Views::new(used, capacity, |slot| get(slot).unwrap_or_default());
-    Block::new(capacity, Values::Views(views), validity, zone, false)
+    Block::new(capacity, Values::Text(TextValues::Views(views)), validity, zone, false)
 }
 
 /// A block without a value.

@@ -7,17 +7,24 @@
 //! 2. The slope is a multiple of `2^-16`, and the line is rounded down, so that decoding is integers alone: a
 //!    loop of a multiplication, a shift and two additions, which vectorizes.
 //!
-//! The values of a range are not a range of codes, so a predicate is tested on decoded values. Sums and
-//! extremes are, too. The slow twin of decoding is [`Line::get`].
+//! The values of a range are not a range of codes, so a predicate is tested on decoded values, which is the
+//! default of encodings. Sums and extremes are computed from them, too. The slow twin of decoding is
+//! [`Line::get`].
 
+use super::Fixed;
+use super::codec::{Chosen, Codec, FixedCodec, Planned};
 use super::codes::bits_of;
-use super::packed::{Lane, Packed, Room, with_lanes};
-use super::{Fixed, search, with_integer};
+use super::example::{Example, scattered};
+use super::packed::{FEW, Lane, Packed, Room, with_lanes};
+use super::reading::{Meaning, Selected};
+use super::serialized::{BlockWriter, Flaw, Reader};
+use super::unencoded::Unencoded;
 use crate::BLOCK_ROWS;
+use crate::definition::Compression;
 use crate::node::Ahead;
 use crate::value::Datum;
 use entasis_vector::simd::widest;
-use entasis_vector::{Buffer, PhysicalType};
+use entasis_vector::{Buffer, PhysicalType, Value};
 
 /// Bits of a slope behind the point.
 const FRACTION_BITS: u32 = 16;
@@ -55,7 +62,7 @@ fn at(slope: i64, slot: usize) -> i64 {
 
 impl Fit {
     /// Bytes besides the block.
-    pub(crate) fn bytes(self) -> usize {
+    fn bytes(self) -> usize {
         Packed::size(self.bits)
     }
 }
@@ -63,7 +70,7 @@ impl Fit {
 impl Line {
     /// The line through the first and the last of integers of at most 64 bits, none further from `min`, the
     /// least of them, than `span`. `None` if the distances from it need no fewer bits than those from `min`.
-    pub(crate) fn fit<T: Fixed>(values: &[T], min: T, span: u64) -> Option<Fit> {
+    fn fit<T: Fixed>(values: &[T], min: T, span: u64) -> Option<Fit> {
         let bits = bits_of(span);
         let (&first, &last) = (values.first()?, values.last()?);
         if size_of::<T>() > size_of::<u64>() || bits > RANGE_BITS || values.len() < 2 {
@@ -85,7 +92,7 @@ impl Line {
     }
 
     /// Encodes up to 1024 values over `min`, the least of them, along a line that was found for them.
-    pub(crate) fn new<T: Fixed>(values: &[T], min: T, fit: Fit) -> Line {
+    fn new<T: Fixed>(values: &[T], min: T, fit: Fit) -> Line {
         let Datum::Integer(min_value) = min.datum() else { unreachable!("only integers have codes") };
         let code = |(slot, value): (usize, &T)| {
             let from_line = value.code(min) as i64 - at(fit.slope, slot);
@@ -95,39 +102,50 @@ impl Line {
         Line { base: min_value + i128::from(fit.least), slope: fit.slope, codes }
     }
 
-    /// The base, the slope and the codes.
-    pub(crate) fn parts(&self) -> (i128, i64, &Packed) {
-        (self.base, self.slope, &self.codes)
-    }
-
-    /// The inverse of [`Line::parts`].
-    pub(crate) fn of_parts(base: i128, slope: i64, codes: Packed) -> Line {
-        Line { base, slope, codes }
-    }
-
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.codes.bytes()
-    }
-
-    /// The bytes of the codes.
-    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
-        self.codes.buffer_mut()
-    }
-
-    /// The codes.
-    pub(crate) fn ahead(&self) -> Ahead {
-        self.codes.ahead()
-    }
-
     /// The value in `slot`.
-    pub(crate) fn get(&self, slot: usize) -> i128 {
+    fn get(&self, slot: usize) -> i128 {
         let code = i128::from(self.codes.get(slot));
         self.base.wrapping_add(at(self.slope, slot).into()).wrapping_add(code)
     }
+}
 
-    /// Writes the values from `from` on to all of `out`.
-    pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
+impl Codec for Line {
+    const NAME: &'static str = "line";
+    const EXAMPLES: &'static [Example] = &[Example::of_integers(Self::NAME, Compression::Line, 0.2, |row| {
+        Value::Integer(row as i128 * 7 + scattered(row) % 100)
+    })];
+
+    fn bytes(&self) -> usize {
+        self.codes.bytes()
+    }
+
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(self.codes.buffer_mut())
+    }
+
+    fn ahead(&self, _: usize) -> Ahead {
+        self.codes.ahead()
+    }
+
+    fn write(&self, out: &mut BlockWriter<'_>) {
+        out.number(self.base.to_le_bytes());
+        out.number(self.slope.to_le_bytes());
+        out.packed(&self.codes);
+    }
+
+    fn read(reader: &mut Reader<'_>, slots: usize) -> Result<Line, Flaw> {
+        let is_short = reader.column.physical.width() <= 8;
+        reader.check(is_short, "a line of what has more than 64 bits")?;
+        Ok(Line { base: reader.integer()?, slope: reader.i64()?, codes: reader.packed(slots)? })
+    }
+}
+
+impl FixedCodec for Line {
+    fn datum(&self, slot: usize, _: PhysicalType) -> Datum<'_> {
+        Datum::Integer(self.get(slot))
+    }
+
+    fn decode<T: Fixed>(&self, _: PhysicalType, from: usize, out: &mut [T]) {
         let (base, slope) = (self.base, self.slope);
         with_lanes!(self.codes.width(), L => {
             let mut room = Room::<L>::new();
@@ -150,25 +168,42 @@ impl Line {
         });
     }
 
-    /// Calls `each` with the values of some slots, one after the other.
-    pub(crate) fn each_of<T: Fixed>(&self, slots: impl Iterator<Item = usize>, mut each: impl FnMut(T)) {
+    fn is_read_singly<T: Fixed>(&self, _: PhysicalType, selected: Selected) -> bool {
+        selected.slots < FEW
+    }
+
+    fn each_of<T: Fixed>(
+        &self,
+        _: PhysicalType,
+        slots: impl ExactSizeIterator<Item = usize>,
+        mut put: impl FnMut(T),
+    ) {
         slots.for_each(|slot| {
             let above = self.codes.get(slot).wrapping_add(at(self.slope, slot) as u64);
-            each(T::of_code(self.base, above));
+            put(T::of_code(self.base, above));
         });
     }
 
-    /// Narrows `masks` to numbers from `low` to `high`.
-    pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        with_integer!(physical, T => {
-            let (low, high) = (low.max(T::MIN.into()), high.min(T::MAX.into()));
-            if low > high {
-                return masks.fill(0);
-            }
-            let mut values = [T::default(); BLOCK_ROWS];
-            self.decode(0, &mut values);
-            search::narrow(&values[..], masks, low as T, (high - low) as T);
-        });
+    fn meaning(&self) -> Meaning<'_> {
+        Meaning::Bounds
+    }
+}
+
+impl Chosen for Line {
+    const FORCED_BY: Compression = Compression::Line;
+    type Plan = Fit;
+
+    fn plan<T: Fixed>(of: &Unencoded<'_, T>) -> Option<Planned<Fit>> {
+        let fit = Line::fit(of.slots, of.min, of.short_span()?)?;
+        Some(Planned { plan: fit, bytes: fit.bytes() })
+    }
+
+    fn pays(bytes: usize, smallest: usize) -> bool {
+        bytes * 4 <= smallest * 3
+    }
+
+    fn encode<T: Fixed>(of: &Unencoded<'_, T>, fit: Fit, _: bool) -> Line {
+        Line::new(of.slots, of.min, fit)
     }
 }
 
@@ -185,9 +220,11 @@ mod tests {
         assert_eq!(line.bytes(), fit.bytes(), "{what}");
         for from in [0, 1, values.len() / 2, values.len() - 1] {
             let mut out = vec![T::default(); values.len() - from];
-            line.decode(from, &mut out);
+            line.decode(T::PHYSICAL, from, &mut out);
             assert_eq!(out, values[from..], "{what} from {from}");
-            line.each_of(from..values.len(), |value: T| assert_eq!(value, out.remove(0), "{what}"));
+            line.each_of(T::PHYSICAL, from..values.len(), |value: T| {
+                assert_eq!(value, out.remove(0), "{what}")
+            });
         }
         assert!((0..values.len()).all(|slot| T::of_datum(Datum::Integer(line.get(slot))) == values[slot]));
         Some(fit.bits)

@@ -30,3 +30,17 @@ pub(crate) fn first_slots(rows: usize) -> [u64; WORDS] {
     debug_assert!(rows <= BLOCK_ROWS);
     live
 }
+
+/// Keeps the bits of slots for which `keep` is true.
+pub(super) fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
+    for (word, mask) in masks.iter_mut().enumerate() {
+        let mut left = *mask;
+        while left != 0 {
+            let bit = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if !keep(word * 64 + bit) {
+                *mask &= !(1 << bit);
+            }
+        }
+    }
+}

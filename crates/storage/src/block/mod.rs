@@ -28,14 +28,20 @@
 //! live slots, which readers load. A block that is shared is unpacked to plain codes before a ghost slot of
 //! it is written.
 //!
+//! An encoding is a module with a type that implements [`codec`], and a row of one of the two lists below,
+//! from which [`registry`] makes the enums [`FixedValues`] and [`TextValues`]. Numbers and strings are apart,
+//! so that nothing which handles numbers has to say what it does with strings.
+//!
 //! ```text
-//! Block, Values           mod, write (put, encode anew), hot, gather, copy, scatter, narrow, same,
-//!                         dictionary
-//! which encoding          choose ──▶ the encodings
-//! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, line, runs
-//!             floats      alp ◀── scaled, singles, split; floats
-//!             strings     strings, views; symbols ◀── abreast, fsst
-//! at the bottom           cells (slots read while written), search, within, number, masks, patches
+//! Block, Values           mod, values, fixed_values, text_values; write (put, encode anew), hot, gather,
+//!                         copy, scatter, narrow, same
+//! what an encoding is     codec, registry, example; choose ──▶ unencoded; serialized; fold
+//! encodings of numbers    constant, plain ──▶ flat, frame_of_reference; multiples, patched, progression,
+//!                         line, runs
+//!             floats      alp ◀── scaled, float32, split; floats
+//!             strings     concatenated, views, dictionary; fsst_codec ◀── fsst_interleaved, fsst
+//! at the bottom           cells (slots read while written), codes ──▶ packed, search, within, number,
+//!                         masks, patches, strings, reading
 //! ```
 //!
 //! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given
@@ -46,12 +52,20 @@ mod alp;
 pub(crate) mod automaton;
 pub(crate) mod cells;
 pub(crate) mod choose;
+mod codec;
 pub(crate) mod codes;
+mod concatenated;
+mod constant;
 mod copy;
 mod dictionary;
+mod example;
 mod fixed;
+mod fixed_values;
+mod flat;
 mod float32;
 mod floats;
+mod fold;
+mod frame_of_reference;
 mod fsst;
 pub(crate) mod fsst_codec;
 mod fsst_interleaved;
@@ -65,8 +79,11 @@ mod number;
 pub(crate) mod packed;
 mod patched;
 mod patches;
+mod plain;
 mod progression;
-pub(crate) mod runs;
+mod reading;
+mod registry;
+mod runs;
 mod same;
 mod scaled;
 mod scatter;
@@ -74,54 +91,82 @@ pub(crate) mod search;
 pub mod serialized;
 mod split;
 mod strings;
+mod text_values;
+mod unencoded;
+mod values;
 mod views;
 pub(crate) mod within;
 mod write;
 
 pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
+pub(crate) use concatenated::Concatenated;
+pub(crate) use constant::{Constant, constant_view};
+pub(crate) use dictionary::DictionaryCodes;
+pub use example::Example;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
+pub(crate) use flat::Flat;
 pub(crate) use float32::Singles;
+pub(crate) use fold::ValidSlots;
+pub(crate) use frame_of_reference::FrameOfReference;
 pub(crate) use fsst::Fsst;
 pub(crate) use line::Line;
 pub(crate) use multiples::Multiples;
 pub(crate) use patched::Patched;
 pub(crate) use progression::Progression;
+pub(crate) use reading::{HeldSlots, Meaning, Selected};
 pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
 pub(crate) use split::Split;
 pub(crate) use strings::{StringBytes, pinned_view};
+pub use values::examples;
 pub(crate) use views::Views;
 pub(crate) use write::widen;
 
 use self::masks::first_bits;
+use crate::definition::Compression;
 use crate::node::{Ahead, Link, Linked, Stamp};
 use crate::value::{Datum, Zone};
-use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
+use entasis_vector::{DataType, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::mem::offset_of;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// The values of a block, by encoding. The discriminants are the codes of the module's table.
+registry::fixed_encodings! { $
+    made {
+        0 Constant: Constant;
+        2 Flat: Flat;
+    }
+    tried {
+        6 Progression: Progression;
+        1 FrameOfReference: FrameOfReference;
+        7 Runs: Runs;
+        12 Multiples: Multiples;
+        14 Line: Line;
+        8 Patched: Patched;
+        10 Singles: Singles;
+        9 Scaled: Scaled;
+        13 Split: Box<Split>;
+    }
+}
+
+registry::text_encodings! { $
+    0 Constant: Constant;
+    3 DictionaryCodes: DictionaryCodes;
+    4 Concatenated: Concatenated;
+    5 Views: Views;
+    11 Fsst: Box<Fsst>;
+}
+
+/// The values of a block.
 #[derive(Debug)]
-#[repr(u8)]
 pub(crate) enum Values {
-    Constant(Value) = 0,
-    FrameOfReference { base: i128, codes: Codes } = 1,
-    Flat(Buffer) = 2,
-    Dictionary { dictionary: Arc<Dictionary>, codes: Codes } = 3,
-    Strings(StringBytes) = 4,
-    Views(Views) = 5,
-    Sequence(Progression) = 6,
-    Runs(Runs) = 7,
-    Patched(Patched) = 8,
-    Scaled(Scaled) = 9,
-    Singles(Singles) = 10,
-    Fsst(Fsst) = 11,
-    Multiples(Multiples) = 12,
-    Split(Box<Split>) = 13,
-    Line(Line) = 14,
+    /// Every slot is NULL, of whatever type. In files this is a constant.
+    Null,
+    /// Values of fixed width.
+    Fixed(FixedValues),
+    /// Strings.
+    Text(TextValues),
 }
 
 /// Validity bits of a block. Words, because bits of dead slots are written while others are read.
@@ -146,7 +191,8 @@ pub struct Block {
     pub(crate) zone: Zone,
 }
 
-// Three cache lines: writing a row prefetches those of all its columns.
+// Three cache lines: writing a row prefetches those of all its columns. An encoding that would make it longer
+// is held in a box.
 const _: () = assert!(size_of::<Block>() == 192);
 
 impl Linked for Block {
@@ -184,7 +230,7 @@ impl Block {
     /// A block of slots that are all NULL.
     pub(crate) fn all_null(slots: usize) -> Block {
         let zone = Zone { nulls: slots as u32, ..Zone::EMPTY };
-        Block::new(slots, Values::Constant(Value::Null), None, zone, false)
+        Block::new(slots, Values::Null, None, zone, false)
     }
 
     /// A block without memory for any slot.
@@ -220,15 +266,12 @@ impl Block {
 
     /// True if all slots are NULL.
     pub(crate) fn is_all_null(&self) -> bool {
-        matches!(&self.values, Values::Constant(value) if value.is_null())
+        matches!(self.values, Values::Null)
     }
 
     /// True if it has packed codes, a word of which has bits of several slots.
     pub(crate) fn has_packed_codes(&self) -> bool {
-        match &self.values {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => !codes.are_plain(),
-            _ => false,
-        }
+        !self.values.have_slots_of_their_own()
     }
 
     /// False if no slot is NULL.
@@ -286,22 +329,16 @@ impl Block {
     /// are held, or as narrower integers that hold every live one. Not for strings.
     #[inline]
     pub(crate) fn decode_fixed<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
-        self.values.decode_fixed(held, from, out);
+        match self.values.fixed() {
+            Some(values) => values.decode(held, from, out),
+            None => out.fill(T::default()),
+        }
     }
 
     /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this
     /// block, or `heap` if [`Block::has_codes_of_strings`].
     pub(crate) fn view(&self, slot: usize, heap: &mut StringHeap) -> StringView {
-        match &self.values {
-            Values::Constant(value) => constant_view(value),
-            Values::Dictionary { dictionary, codes } => {
-                dictionary.values().values::<StringView>()[codes.get(slot) as usize]
-            }
-            Values::Strings(strings) => strings.view(slot),
-            Values::Views(views) => views.view(slot),
-            Values::Fsst(fsst) => fsst.view(slot, heap),
-            _ => unreachable!("not a column of strings"),
-        }
+        self.values.text().map_or_else(StringView::default, |values| values.view(slot, heap))
     }
 
     /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are
@@ -313,204 +350,15 @@ impl Block {
         out: &mut [StringView],
         heap: &mut StringHeap,
     ) {
-        match &self.values {
-            Values::Fsst(fsst) => fsst.views(from, live, out, heap),
-            Values::Constant(value) => out.fill(constant_view(value)),
-            Values::Strings(strings) => strings.views(from, out),
-            Values::Views(_) => out.iter_mut().enumerate().for_each(|(i, o)| {
-                *o = if bitmap::get(live, from + i) {
-                    self.view(from + i, heap)
-                } else {
-                    StringView::default()
-                };
-            }),
-            _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.view(from + i, heap)),
-        }
-    }
-
-    /// Divides the memory of its symbols among so many blocks.
-    pub(crate) fn share_symbols(&mut self, blocks: usize) {
-        if let Values::Fsst(fsst) = &mut self.values {
-            fsst.share(fsst.table().bytes() / blocks);
+        match self.values.text() {
+            Some(values) => values.views(from, live, out, heap),
+            None => out.fill(StringView::default()),
         }
     }
 
     /// True if reading its strings writes them to a heap.
     pub(crate) fn has_codes_of_strings(&self) -> bool {
-        matches!(self.values, Values::Fsst(_))
-    }
-}
-
-impl Values {
-    /// Where the numbers or codes of all slots are, in a block that is not shared; `None` if there is no such
-    /// memory.
-    pub(crate) fn buffer_mut(&mut self) -> Option<&mut Buffer> {
-        match self {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => {
-                Some(codes.buffer_mut())
-            }
-            Values::Flat(buffer) => Some(buffer),
-            Values::Multiples(multiples) => Some(multiples.codes_mut().buffer_mut()),
-            Values::Patched(patched) => patched.values_mut().buffer_mut(),
-            Values::Scaled(scaled) => scaled.digits_mut().buffer_mut(),
-            Values::Singles(singles) => Some(singles.buffer_mut()),
-            Values::Split(split) => Some(split.buffer_mut()),
-            Values::Line(line) => Some(line.buffer_mut()),
-            Values::Constant(_)
-            | Values::Sequence(_)
-            | Values::Runs(_)
-            | Values::Strings(_)
-            | Values::Views(_)
-            | Values::Fsst(_) => None,
-        }
-    }
-
-    /// Where those of so many slots are.
-    fn ahead(&self, slots: usize) -> Ahead {
-        match self {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.ahead(),
-            // Rounded up to cache lines, so that the width of a few slots is a guess.
-            Values::Flat(buffer) => Ahead::slots(buffer, (buffer.capacity() / slots.max(1)).min(16)),
-            Values::Multiples(multiples) => multiples.codes().ahead(),
-            Values::Patched(patched) => patched.codes().1.ahead(),
-            Values::Scaled(scaled) => scaled.digits().ahead(slots),
-            Values::Singles(singles) => singles.ahead(),
-            Values::Split(split) => split.ahead(),
-            Values::Line(line) => line.ahead(),
-            _ => Ahead::NONE,
-        }
-    }
-
-    /// Bytes of memory besides the block.
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Values::Constant(_) | Values::Sequence(_) => 0,
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.bytes(),
-            Values::Flat(buffer) => buffer.capacity(),
-            Values::Strings(strings) => strings.bytes(),
-            Values::Views(views) => views.bytes(),
-            Values::Runs(runs) => runs.bytes(),
-            Values::Multiples(multiples) => multiples.bytes(),
-            Values::Patched(patched) => patched.bytes(),
-            Values::Scaled(scaled) => scaled.bytes(),
-            Values::Singles(singles) => singles.bytes(),
-            Values::Split(split) => split.bytes(),
-            Values::Line(line) => line.bytes(),
-            Values::Fsst(fsst) => fsst.bytes(),
-        }
-    }
-
-    /// The encoding's name.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Values::Constant(_) => "constant",
-            Values::FrameOfReference { codes, .. } if codes.are_plain() => "frame of reference",
-            Values::FrameOfReference { .. } => "packed",
-            Values::Flat(_) => "flat",
-            Values::Dictionary { .. } => "dictionary",
-            Values::Strings(_) => "strings",
-            Values::Views(_) => "views",
-            Values::Sequence(_) => "sequence",
-            Values::Runs(_) => "runs",
-            Values::Multiples(_) => "multiples",
-            Values::Patched(_) => "patched",
-            Values::Scaled(_) => "scaled doubles",
-            Values::Singles(_) => "singles",
-            Values::Split(_) => "split floats",
-            Values::Line(_) => "line",
-            Values::Fsst(_) => "FSST",
-        }
-    }
-
-    /// The value in a slot that is not NULL.
-    #[inline]
-    pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
-        match self {
-            Values::Constant(Value::Text(text)) => Datum::Bytes(text.as_bytes()),
-            Values::Constant(Value::Bytes(bytes)) => Datum::Bytes(bytes),
-            // A constant block holds the physical number of a UUID.
-            Values::Constant(value) => Datum::of_value(value, DataType::Null),
-            Values::FrameOfReference { base, codes } => {
-                Datum::Integer(base.wrapping_add(codes.get(slot).into()))
-            }
-            Values::Flat(buffer) => with_fixed!(
-                physical,
-                T => cells::load::<T>(buffer, slot).datum(),
-                unreachable!("strings have no fixed width")
-            ),
-            Values::Dictionary { dictionary, codes } => {
-                Datum::Bytes(dictionary.values().values::<StringView>()[codes.get(slot) as usize].as_bytes())
-            }
-            Values::Strings(strings) => Datum::Bytes(strings.get(slot)),
-            Values::Views(views) => Datum::Bytes(views.get(slot)),
-            Values::Sequence(sequence) => Datum::Integer(sequence.get(slot)),
-            Values::Runs(runs) => runs.datum(slot, physical),
-            Values::Multiples(multiples) => Datum::Integer(multiples.get(slot)),
-            Values::Patched(patched) => patched.datum(slot, physical),
-            Values::Scaled(scaled) => Datum::Float(scaled.get(slot)),
-            Values::Singles(singles) => Datum::Float(singles.get(slot)),
-            Values::Split(split) => split.datum(slot, physical),
-            Values::Line(line) => Datum::Integer(line.get(slot)),
-            Values::Fsst(fsst) => Datum::Bytes(fsst.get(slot)),
-        }
-    }
-
-    /// See [`Block::decode_fixed`].
-    pub(crate) fn decode_fixed<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
-        match self {
-            Values::Constant(value) => out.fill(T::of_value(value)),
-            Values::FrameOfReference { base, codes } => T::decode(*base, codes, from, out),
-            Values::Flat(buffer) if held.width() == size_of::<T>() => {
-                cells::map_into::<T, T>(buffer, from, out, |value| value);
-            }
-            Values::Flat(buffer) => with_fixed!(
-                held,
-                S => cells::map_into::<S, T>(buffer, from, out, |value| T::of_datum(value.datum())),
-                unreachable!("strings have no fixed width")
-            ),
-            Values::Sequence(sequence) => sequence.decode(from, out),
-            Values::Runs(runs) => runs.decode(held, from, out),
-            Values::Multiples(multiples) => multiples.decode(from, out),
-            Values::Patched(patched) => patched.decode(from, out),
-            Values::Scaled(scaled) => scaled.decode(from, out),
-            Values::Singles(singles) => singles.decode(from, out),
-            Values::Split(split) => split.decode(from, out),
-            Values::Line(line) => line.decode(from, out),
-            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
-                unreachable!("strings have no fixed width")
-            }
-        }
-    }
-
-    /// False for encodings that are never written in place. Codes that are packed are written only in a block
-    /// that no other thread can see: one word has the bits of several slots.
-    pub(crate) fn are_writable(&self) -> bool {
-        match self {
-            Values::Constant(_)
-            | Values::Flat(_)
-            | Values::Views(_)
-            | Values::FrameOfReference { .. }
-            | Values::Dictionary { .. } => true,
-            Values::Strings(_)
-            | Values::Sequence(_)
-            | Values::Runs(_)
-            | Values::Multiples(_)
-            | Values::Patched(_)
-            | Values::Scaled(_)
-            | Values::Singles(_)
-            | Values::Split(_)
-            | Values::Line(_)
-            | Values::Fsst(_) => false,
-        }
-    }
-}
-
-/// The view of a constant string, whose bytes the block keeps.
-pub(crate) fn constant_view(value: &Value) -> StringView {
-    match value {
-        Value::Text(text) => pinned_view(text.as_bytes()),
-        Value::Bytes(bytes) => pinned_view(bytes),
-        _ => StringView::default(),
+        matches!(&self.values, Values::Text(values) if values.have_codes())
     }
 }
 
@@ -522,6 +370,7 @@ pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
 #[cfg(test)]
 pub(crate) mod tests {
     mod conformance;
+    mod encodings;
     mod races;
     pub(crate) mod serialized;
 }

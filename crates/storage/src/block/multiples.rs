@@ -9,11 +9,21 @@
 //!
 //! Predicates become ranges of codes, so that testing them multiplies nothing.
 
-use super::codes::{bits_of, with_codes};
-use super::packed::{Lane, Packed};
+use super::codec::{Chosen, Codec, FixedCodec, Planned};
+use super::codes::{bits_of, packing_pays, with_codes};
+use super::example::{Example, scattered};
+use super::fold::{ValidSlots, extreme};
+use super::packed::{FEW, Lane, Packed};
+use super::reading::{HeldSlots, Meaning, Selected};
+use super::serialized::{BlockWriter, Flaw, Reader};
+use super::unencoded::Unencoded;
 use super::{Codes, Fixed, cells};
+use crate::BLOCK_ROWS;
+use crate::definition::Compression;
+use crate::node::Ahead;
 use crate::value::Datum;
 use entasis_vector::simd::widest;
+use entasis_vector::{Buffer, PhysicalType, Value};
 
 /// Distances that are checked at once.
 const STEP: usize = 128;
@@ -27,73 +37,61 @@ pub(crate) struct Multiples {
     codes: Codes,
 }
 
+/// The factor of some values, and how far they are apart.
+pub(crate) struct Factor {
+    factor: u64,
+    span: u64,
+}
+
 impl Multiples {
-    /// Bytes of 1024 values that lie up to `span` apart.
-    pub(crate) fn size(span: u64, factor: u64) -> usize {
-        Packed::size(bits_of(span / factor).max(1))
+    /// The value of a code.
+    #[inline(always)]
+    fn value<T: Fixed>(&self, code: u64) -> T {
+        T::of_code(self.least, code * self.factor)
     }
+}
 
-    /// Encodes values over `min`, the least of them, none further from it than `span`.
-    ///
-    /// # Panics
-    /// If `factor` is 1: a code may then take 64 bits.
-    pub(crate) fn new<T: Fixed>(values: &[T], min: T, span: u64, factor: u64) -> Multiples {
-        assert!(factor > 1);
-        let Datum::Integer(least) = min.datum() else { unreachable!("only integers have codes") };
-        let division = Division::by(factor);
-        let codes = values.iter().map(|value| division.quotient(value.code(min)));
-        let packed = Packed::new(bits_of(span / factor).max(1), codes);
-        Multiples { least, factor, codes: Codes::Packed(packed) }
-    }
+impl Codec for Multiples {
+    const NAME: &'static str = "multiples";
+    const EXAMPLES: &'static [Example] =
+        &[Example::of_integers(Self::NAME, Compression::Multiples, 0.07, |row| {
+            Value::Integer(scattered(row) % 3_000 * 100)
+        })];
 
-    /// Packed codes of multiples of a factor, which is not 1, from a least value on.
-    pub(crate) fn of_parts(least: i128, factor: u64, codes: Packed) -> Multiples {
-        Multiples { least, factor, codes: Codes::Packed(codes) }
-    }
-
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.codes.bytes()
     }
 
-    /// The value of code 0.
-    pub(crate) fn least(&self) -> i128 {
-        self.least
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(self.codes.buffer_mut())
     }
 
-    /// How far apart the values of two codes are.
-    pub(crate) fn factor(&self) -> u64 {
-        self.factor
+    fn ahead(&self, _: usize) -> Ahead {
+        self.codes.ahead()
     }
 
-    /// The codes.
-    pub(crate) fn codes(&self) -> &Codes {
-        &self.codes
+    fn write(&self, out: &mut BlockWriter<'_>) {
+        out.number(self.least.to_le_bytes());
+        out.number(self.factor.to_le_bytes());
+        out.codes(&self.codes);
     }
 
-    /// The codes.
-    pub(crate) fn codes_mut(&mut self) -> &mut Codes {
-        &mut self.codes
+    fn read(reader: &mut Reader<'_>, slots: usize) -> Result<Multiples, Flaw> {
+        let (least, factor) = (reader.integer()?, reader.u64()?);
+        let codes = reader.packed(slots)?;
+        let greatest = (0..BLOCK_ROWS).map(|slot| codes.get(slot)).max().unwrap_or(0);
+        let furthest = greatest.checked_mul(factor).and_then(|far| least.checked_add(far.into()));
+        reader.check(factor > 1 && furthest.is_some(), "its multiples leave the numbers")?;
+        Ok(Multiples { least, factor, codes: Codes::Packed(codes) })
+    }
+}
+
+impl FixedCodec for Multiples {
+    fn datum(&self, slot: usize, _: PhysicalType) -> Datum<'_> {
+        Datum::Integer(self.least + i128::from(self.codes.get(slot) * self.factor))
     }
 
-    /// The value of a code.
-    #[inline(always)]
-    pub(crate) fn value<T: Fixed>(&self, code: u64) -> T {
-        T::of_code(self.least, code * self.factor)
-    }
-
-    /// The sum of `count` values whose codes have a sum.
-    pub(crate) fn sum(&self, codes: i128, count: usize) -> i128 {
-        self.least * count as i128 + codes * i128::from(self.factor)
-    }
-
-    /// The value in `slot`.
-    pub(crate) fn get(&self, slot: usize) -> i128 {
-        self.least + i128::from(self.codes.get(slot) * self.factor)
-    }
-
-    /// Writes the values from `from` on to all of `out`.
-    pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
+    fn decode<T: Fixed>(&self, _: PhysicalType, from: usize, out: &mut [T]) {
         let (least, factor) = (self.least, self.factor);
         with_codes!(&self.codes, C, slots => {
             let value = move |code| T::of_code(least, Lane::code(code) * factor);
@@ -101,8 +99,21 @@ impl Multiples {
         });
     }
 
-    /// Narrows `masks` to numbers from `low` to `high`.
-    pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64]) {
+    fn is_read_singly<T: Fixed>(&self, _: PhysicalType, selected: Selected) -> bool {
+        !selected.in_place || selected.slots < FEW
+    }
+
+    #[inline(always)]
+    fn each_of<T: Fixed>(
+        &self,
+        _: PhysicalType,
+        slots: impl ExactSizeIterator<Item = usize>,
+        mut put: impl FnMut(T),
+    ) {
+        self.codes.each_of(slots, |code| put(self.value(code)));
+    }
+
+    fn narrow(&self, low: i128, high: i128, masks: &mut [u64], _: HeldSlots) {
         let Ok(below) = u64::try_from(low.saturating_sub(self.least).max(0)) else { return masks.fill(0) };
         let above = high.saturating_sub(self.least);
         if above < 0 {
@@ -115,10 +126,52 @@ impl Multiples {
         }
         self.codes.narrow(first, last, masks);
     }
+
+    fn meaning(&self) -> Meaning<'_> {
+        Meaning::Linear { base: self.least, factor: self.factor, codes: &self.codes }
+    }
+
+    fn sum(&self, slots: &ValidSlots<'_>, _: PhysicalType) -> i128 {
+        self.least * slots.count() as i128 + slots.sum_codes(0, &self.codes) * i128::from(self.factor)
+    }
+
+    fn extremes(&self, slots: &ValidSlots<'_>, _: PhysicalType, largest: bool, mut offer: impl FnMut(i128)) {
+        with_codes!(&self.codes, C, packed => {
+            slots.each_run(|from, count| {
+                offer(self.value(Lane::code(extreme::<C>(packed, from, count, largest))));
+            });
+        });
+    }
+}
+
+impl Chosen for Multiples {
+    const FORCED_BY: Compression = Compression::Multiples;
+    const IS_FINAL: bool = false;
+    type Plan = Factor;
+
+    /// Not with a factor of 1: a code may then take 64 bits.
+    fn plan<T: Fixed>(of: &Unencoded<'_, T>) -> Option<Planned<Factor>> {
+        let span = of.short_span()?;
+        let factor = common_factor(of.slots, of.min);
+        let bytes = |factor| Packed::size(bits_of(span / factor).max(1));
+        (factor > 1).then(|| Planned { plan: Factor { factor, span }, bytes: bytes(factor) })
+    }
+
+    fn pays(bytes: usize, smallest: usize) -> bool {
+        packing_pays(bytes, smallest)
+    }
+
+    fn encode<T: Fixed>(of: &Unencoded<'_, T>, Factor { factor, span }: Factor, _: bool) -> Multiples {
+        let Datum::Integer(least) = of.min.datum() else { unreachable!("only integers have codes") };
+        let division = Division::by(factor);
+        let codes = of.slots.iter().map(|value| division.quotient(value.code(of.min)));
+        let packed = Packed::new(bits_of(span / factor).max(1), codes);
+        Multiples { least, factor, codes: Codes::Packed(packed) }
+    }
 }
 
 /// The greatest number that divides all of some distances; 0 if all are 0.
-pub(crate) fn common_factor<T: Fixed>(values: &[T], min: T) -> u64 {
+fn common_factor<T: Fixed>(values: &[T], min: T) -> u64 {
     let mut factor = 0;
     for step in values.chunks(STEP) {
         // PERF: most blocks have none, which their first values show.

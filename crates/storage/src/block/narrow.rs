@@ -1,12 +1,11 @@
 //! Narrowing masks: the slots that hold a value, or one of a range, found without decoding.
 //!
 //! A mask has a bit for each slot. Bounds are tested first, which may decide for all slots at once; then the
-//! constant becomes a code, and codes are compared in their own width ([`search`], [`super::packed`]). The
-//! slow twin looks at one value after the other.
+//! constant becomes a code, and codes are compared in their own width ([`super::search`], [`super::packed`]):
+//! each encoding does that ([`super::codec`]). The slow twin looks at one value after the other.
 
-use super::fixed::with_integer;
-use super::floats::FloatRange;
-use super::{Block, Values, search};
+use super::masks::keep;
+use super::{Block, HeldSlots, Values};
 use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
@@ -22,16 +21,22 @@ impl Block {
         if self.validity.is_some() {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
+        if let Some(value) = self.values.value() {
+            if datum.cmp_bound(value).is_ne() {
+                masks.fill(0);
+            }
+            return;
+        }
         match (&self.values, datum) {
-            (Values::Constant(value), datum) if datum.cmp_bound(value).is_eq() => {}
-            (Values::Constant(_), _) => masks.fill(0),
-            (_, Datum::Integer(v)) => self.values.narrow(v, v, masks, physical),
-            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => match self.code_of(bytes) {
-                None => masks.fill(0),
-                Some(code) => keep(masks, |slot| codes.get(slot) == code),
-            },
+            (Values::Fixed(values), Datum::Integer(v)) => values.narrow(v, v, masks, self.held(physical)),
+            (Values::Text(values), Datum::Bytes(bytes)) => values.narrow(bytes, masks),
             _ => keep(masks, |slot| self.datum(slot, physical).total_cmp(datum).is_eq()),
         }
+    }
+
+    /// How its slots are held, and how many they are.
+    fn held(&self, physical: PhysicalType) -> HeldSlots {
+        HeldSlots { physical, slots: self.slots() }
     }
 
     /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64
@@ -47,69 +52,10 @@ impl Block {
         if self.validity.is_some() {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
-        if min < low || high < max {
-            self.values.narrow(low, high, masks, physical);
-        }
-    }
-}
-
-impl Values {
-    /// Narrows `masks`, without slots that are NULL, to numbers from `low` to `high`, as in
-    /// [`Block::narrow_within`].
-    pub(super) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        match self {
-            Values::FrameOfReference { base, codes } => {
-                let low = low.saturating_sub(*base).max(0);
-                let high = high.saturating_sub(*base).min(codes.max().into());
-                if low > high {
-                    return masks.fill(0);
-                }
-                codes.narrow(low as u64, high as u64, masks);
-            }
-            Values::Flat(buffer) if physical == PhysicalType::I128 => {
-                search::narrow(buffer, masks, low, high.wrapping_sub(low));
-            }
-            Values::Flat(buffer) if physical == PhysicalType::F64 => {
-                FloatRange::of_ordinals(low, high).narrow::<f64>(buffer, masks);
-            }
-            Values::Flat(buffer) if physical == PhysicalType::F32 => {
-                FloatRange::of_ordinals(low, high).narrow::<f32>(buffer, masks);
-            }
-            Values::Flat(buffer) => with_integer!(physical, T => {
-                let low = low.max(T::MIN.into());
-                let high = high.min(T::MAX.into());
-                if low > high {
-                    return masks.fill(0);
-                }
-                search::narrow(buffer, masks, low as T, (high - low) as T);
-            }),
-            Values::Sequence(sequence) => sequence.narrow(low, high, masks),
-            Values::Runs(runs) => runs.narrow(low, high, masks, physical),
-            Values::Multiples(multiples) => multiples.narrow(low, high, masks),
-            Values::Patched(patched) => patched.narrow(low, high, masks, physical),
-            Values::Scaled(scaled) => scaled.narrow(FloatRange::of_ordinals(low, high), masks),
-            Values::Singles(singles) => singles.narrow(FloatRange::of_ordinals(low, high), masks),
-            Values::Line(line) => line.narrow(low, high, masks, physical),
-            Values::Split(split) => split.narrow(FloatRange::of_ordinals(low, high), masks, physical),
-            Values::Constant(value) if value.ordinal().is_some_and(|v| low <= v && v <= high) => {}
-            Values::Constant(_) => masks.fill(0),
-            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
-                unreachable!("strings are no numbers")
-            }
-        }
-    }
-}
-
-/// Keeps the bits of slots for which `keep` is true.
-pub(super) fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
-    for (word, mask) in masks.iter_mut().enumerate() {
-        let mut left = *mask;
-        while left != 0 {
-            let bit = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if !keep(word * 64 + bit) {
-                *mask &= !(1 << bit);
-            }
+        if (min < low || high < max)
+            && let Some(values) = self.values.fixed()
+        {
+            values.narrow(low, high, masks, self.held(physical));
         }
     }
 }

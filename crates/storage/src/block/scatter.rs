@@ -1,7 +1,8 @@
 //! Writing many slots of a block at once: all values are decoded, the new ones are scattered among them, and
 //! the block is encoded again with exact bounds. [`Block::put`] is the slow twin.
 
-use super::{Block, Fixed, hot, range_of, with_fixed};
+use super::plain::encode_plain;
+use super::{Block, Fixed, Values, hot, range_of, with_fixed};
 use crate::value::Datum;
 use entasis_vector::{DataType, Encoding, Vector, bitmap};
 
@@ -83,8 +84,8 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
     let Some((min, max)) = range else { return hot::empty(old.slots(), nulls) };
     let (low, high) = hot::bounds(min.datum(), max.datum(), ty);
     let zone = crate::value::Zone { min: low, max: high, nulls };
-    let values = T::encode_plain(&values, min, max, old.slots(), true);
-    Block::new(old.slots(), values, (nulls > 0).then_some(&valid[..]), zone, false)
+    let values = encode_plain(&values, min, max, old.slots(), true);
+    Block::new(old.slots(), Values::Fixed(values), (nulls > 0).then_some(&valid[..]), zone, false)
 }
 
 fn scatter_strings(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {

@@ -22,16 +22,22 @@
 //! Unlike in the paper, each block has its own cut and table, found from all of its values: blocks are read
 //! independently. Not here: decimals, which [`super::scaled`] makes much smaller.
 
+use super::codec::{Chosen, Codec, FixedCodec, Planned};
 use super::codes::bits_of;
+use super::example::{Example, scattered};
 use super::floats::FloatRange;
 use super::packed::{FEW, Lane, Packed, Room};
 use super::patches::Patches;
+use super::reading::{HeldSlots, Selected};
+use super::serialized::{BlockWriter, Flaw, Reader};
+use super::unencoded::Unencoded;
 use super::{Fixed, search};
 use crate::BLOCK_ROWS;
+use crate::definition::Compression;
 use crate::node::Ahead;
 use crate::value::Datum;
 use entasis_vector::simd::widest;
-use entasis_vector::{Buffer, Native, PhysicalType};
+use entasis_vector::{Buffer, Native, PhysicalType, Value};
 use std::cmp::Reverse;
 
 /// The most bits of a head.
@@ -59,12 +65,12 @@ pub(crate) struct Cut {
     /// The most frequent heads first: 1, 2, 4 or 8, or fewer if there are no more.
     heads: Vec<u16>,
     /// Bytes of the block besides its header.
-    pub(crate) bytes: usize,
+    bytes: usize,
 }
 
 impl Cut {
     /// The cut that makes up to 1024 floats smallest; `None` if there are none, or if they are no floats.
-    pub(crate) fn best<T: Fixed>(values: &[T]) -> Option<Cut> {
+    fn best<T: Fixed>(values: &[T]) -> Option<Cut> {
         if !T::IS_FLOAT || values.is_empty() {
             return None;
         }
@@ -141,7 +147,7 @@ pub(crate) struct Split {
 
 impl Split {
     /// Cuts up to 1024 floats.
-    pub(crate) fn new<T: Fixed>(values: &[T], cut: &Cut) -> Split {
+    fn new<T: Fixed>(values: &[T], cut: &Cut) -> Split {
         let mut heads = [0; MOST_HEADS];
         heads[..cut.heads.len()].copy_from_slice(&cut.heads);
         let (mut codes, mut patches) = (Vec::with_capacity(values.len()), Vec::new());
@@ -163,13 +169,9 @@ impl Split {
         }
     }
 
-    /// The heads that codes stand for, the codes, the tails, and the heads without a code.
-    pub(crate) fn parts(&self) -> (&[u16], Option<&Packed>, &Packed, &Patches<u16>) {
-        (&self.heads[..self.count.into()], self.codes.as_ref(), &self.tails, &self.patches)
-    }
-
-    /// The inverse of [`Split::parts`], for values held as `physical`; `None` if these are no such parts.
-    pub(crate) fn of_parts(
+    /// The heads that codes stand for, the codes, the tails, and the heads without a code, of values held as
+    /// `physical`; `None` if these are no such parts.
+    fn of_parts(
         heads: &[u16],
         codes: Option<Packed>,
         tails: Packed,
@@ -190,22 +192,6 @@ impl Split {
         })
     }
 
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        let codes = self.codes.as_ref().map_or(0, Packed::bytes);
-        size_of::<Split>() + self.tails.bytes() + codes + self.patches.bytes()
-    }
-
-    /// The bytes of the tails.
-    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
-        self.tails.buffer_mut()
-    }
-
-    /// The tails.
-    pub(crate) fn ahead(&self) -> Ahead {
-        self.tails.ahead()
-    }
-
     /// The bits of the value in `slot`.
     fn bits(&self, slot: usize) -> u64 {
         let code = || self.codes.as_ref().map_or(0, |codes| codes.get(slot));
@@ -218,24 +204,7 @@ impl Split {
         u64::from(head) << self.tails.width() | self.tails.get(slot)
     }
 
-    /// The value in `slot`.
-    pub(crate) fn get<T: Fixed>(&self, slot: usize) -> T {
-        T::of_bits(self.bits(slot))
-    }
-
-    /// The same as a datum, of a column that is held as `physical`.
-    pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'static> {
-        Datum::Float(float_of(self.bits(slot), physical))
-    }
-
     /// Writes the values from `from` on to all of `out`.
-    pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
-        match size_of::<T>() {
-            8 => self.decode_lanes::<T, u64>(from, out),
-            _ => self.decode_lanes::<T, u32>(from, out),
-        }
-    }
-
     fn decode_lanes<T: Fixed, L: Lane>(&self, from: usize, out: &mut [T]) {
         self.decode_coded::<T, L>(from, out);
         for (at, head) in self.patches.within(from, from + out.len()) {
@@ -267,16 +236,7 @@ impl Split {
         });
     }
 
-    /// Narrows `masks` to the values of a range.
-    pub(crate) fn narrow(&self, range: FloatRange, masks: &mut [u64], physical: PhysicalType) {
-        let holds = |slot, head| range.holds(float_of(self.joined(head, slot), physical));
-        self.patches.narrow(masks, holds, |masks| match physical {
-            PhysicalType::F32 => self.narrow_coded::<f32, u32>(range, masks, physical),
-            _ => self.narrow_coded::<f64, u64>(range, masks, physical),
-        });
-    }
-
-    /// The same as if no slot had a patch.
+    /// Narrows `masks` to the values of a range, as if no slot had a patch.
     fn narrow_coded<T, L>(&self, range: FloatRange, masks: &mut [u64], physical: PhysicalType)
     where
         T: Fixed + Native + Into<f64>,
@@ -306,7 +266,7 @@ impl Split {
         }
         if (left as usize) < FEW {
             let value = |slot: usize| float_of(self.bits(slot), physical);
-            return super::narrow::keep(masks, |slot| range.holds(value(slot)));
+            return super::masks::keep(masks, |slot| range.holds(value(slot)));
         }
         let mut values = [T::default(); BLOCK_ROWS];
         self.decode_coded::<T, L>(0, &mut values);
@@ -327,6 +287,110 @@ impl Split {
             }
             _ => Within::Some,
         }
+    }
+}
+
+impl Codec for Split {
+    const NAME: &'static str = "split floats";
+    const EXAMPLES: &'static [Example] =
+        &[Example::of_doubles(Self::NAME, Compression::Split, 0.35, |row| {
+            Value::Float((scattered(row) as f64).sin())
+        })];
+
+    fn bytes(&self) -> usize {
+        let codes = self.codes.as_ref().map_or(0, Packed::bytes);
+        size_of::<Split>() + self.tails.bytes() + codes + self.patches.bytes()
+    }
+
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        Some(self.tails.buffer_mut())
+    }
+
+    fn ahead(&self, _: usize) -> Ahead {
+        self.tails.ahead()
+    }
+
+    fn write(&self, out: &mut BlockWriter<'_>) {
+        out.number([self.count]);
+        self.heads[..self.count.into()].iter().for_each(|head| out.number(head.to_le_bytes()));
+        self.codes.iter().chain([&self.tails]).for_each(|packed| out.packed(packed));
+        out.patches(&self.patches, u16::to_le_bytes);
+    }
+
+    fn read(reader: &mut Reader<'_>, slots: usize) -> Result<Split, Flaw> {
+        let physical = reader.column.physical;
+        let are_floats = matches!(physical, PhysicalType::F32 | PhysicalType::F64);
+        reader.check(are_floats, "heads of what are no floats")?;
+        let count = usize::from(reader.u8()?);
+        let mut heads = Vec::with_capacity(count);
+        for _ in 0..count {
+            heads.push(reader.u16()?);
+        }
+        let codes = if count > 1 { Some(reader.packed(slots)?) } else { None };
+        let tails = reader.packed(slots)?;
+        let patches = reader.patches(slots, Reader::u16)?;
+        Split::of_parts(&heads, codes, tails, &patches, physical).ok_or("its heads")
+    }
+}
+
+impl FixedCodec for Split {
+    fn datum(&self, slot: usize, held: PhysicalType) -> Datum<'_> {
+        Datum::Float(float_of(self.bits(slot), held))
+    }
+
+    fn decode<T: Fixed>(&self, _: PhysicalType, from: usize, out: &mut [T]) {
+        match size_of::<T>() {
+            8 => self.decode_lanes::<T, u64>(from, out),
+            _ => self.decode_lanes::<T, u32>(from, out),
+        }
+    }
+
+    fn is_read_singly<T: Fixed>(&self, _: PhysicalType, selected: Selected) -> bool {
+        selected.slots < FEW
+    }
+
+    fn each_of<T: Fixed>(
+        &self,
+        _: PhysicalType,
+        slots: impl ExactSizeIterator<Item = usize>,
+        mut put: impl FnMut(T),
+    ) {
+        slots.for_each(|slot| put(T::of_bits(self.bits(slot))));
+    }
+
+    fn narrow(&self, low: i128, high: i128, masks: &mut [u64], of: HeldSlots) {
+        let (range, physical) = (FloatRange::of_ordinals(low, high), of.physical);
+        let holds = |slot, head| range.holds(float_of(self.joined(head, slot), physical));
+        self.patches.narrow(masks, holds, |masks| match physical {
+            PhysicalType::F32 => self.narrow_coded::<f32, u32>(range, masks, physical),
+            _ => self.narrow_coded::<f64, u64>(range, masks, physical),
+        });
+    }
+}
+
+impl Chosen for Split {
+    const FORCED_BY: Compression = Compression::Split;
+    type Plan = Cut;
+
+    fn plan<T: Fixed>(of: &Unencoded<'_, T>) -> Option<Planned<Cut>> {
+        let plan = Cut::best(of.slots)?;
+        Some(Planned { bytes: plan.bytes, plan })
+    }
+
+    fn pays(bytes: usize, smallest: usize) -> bool {
+        bytes * 5 <= smallest * 4
+    }
+
+    fn propose<T: Fixed>(of: &Unencoded<'_, T>, smallest: usize) -> Option<Planned<Cut>> {
+        // PERF: finding the best cut takes long, and tails alone are too much beside floats in four bytes.
+        let tails = |bits| Packed::size(least_tail(bits));
+        let may_pay = T::IS_FLOAT && Split::pays(tails(bits_of_type::<T>()), smallest);
+        let planned = if may_pay { Split::plan(of) } else { None };
+        planned.filter(|planned| Split::pays(planned.bytes, smallest))
+    }
+
+    fn encode<T: Fixed>(of: &Unencoded<'_, T>, cut: Cut, _: bool) -> Split {
+        Split::new(of.slots, &cut)
     }
 }
 
@@ -405,16 +469,15 @@ mod tests {
             assert_eq!(split.bytes(), cut.bytes, "{what}: the size is known beforehand");
             for (from, to) in [(0, rows), (rows / 3, rows), (rows - 1, rows)] {
                 let mut out = vec![T::default(); to - from];
-                split.decode(from, &mut out);
+                split.decode(T::PHYSICAL, from, &mut out);
                 let same = out.iter().zip(&values[from..]).all(|(a, b)| a.bits() == b.bits());
                 assert!(same, "{what}, {from} to {to}");
             }
-            let is_same = |slot: usize| split.get::<T>(slot).bits() == values[slot].bits();
+            let is_same = |slot: usize| T::of_bits(split.bits(slot)).bits() == values[slot].bits();
             assert!((0..rows).all(is_same), "{what}, one by one");
             let ends = values.iter().step_by(rows / 5 + 1).map(|&value| value.into());
             let ends: Vec<i64> = ends.chain([0.25, f64::INFINITY]).map(float_ordinal).collect();
             for (&low, &high) in ends.iter().flat_map(|low| ends.iter().map(move |high| (low, high))) {
-                let range = FloatRange::of_ordinals(low.into(), high.into());
                 let mut masks = vec![0x7777_7777_7777_7777; rows.div_ceil(64)];
                 masks[rows / 64..].iter_mut().for_each(|mask| *mask &= (1 << (rows % 64)) - 1);
                 let twin: Vec<u64> = (0..masks.len())
@@ -429,7 +492,7 @@ mod tests {
                         (0..64).filter(kept).map(|bit| 1 << bit).sum()
                     })
                     .collect();
-                split.narrow(range, &mut masks, physical);
+                split.narrow(low.into(), high.into(), &mut masks, HeldSlots { physical, slots: rows });
                 assert_eq!(masks, twin, "{what}, {rows} rows, from {low} to {high}");
             }
         }

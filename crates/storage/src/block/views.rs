@@ -12,8 +12,11 @@
 //! This is a leaf module with `unsafe`: it makes the views, looks through them, and appends to the heap.
 #![allow(unsafe_code)]
 
-use super::{cells, pinned_view};
-use entasis_vector::{Buffer, StringView, bitmap};
+use super::codec::{Codec, TextCodec};
+use super::example::Example;
+use super::serialized::{BlockWriter, Flaw, Reader};
+use super::{StringBytes, cells, pinned_view};
+use entasis_vector::{Buffer, StringHeap, StringView, bitmap};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Strings of up to so many bytes are stored in their view.
@@ -50,16 +53,6 @@ impl Views {
         views
     }
 
-    /// A compact copy; slots that `live` says are dead are empty in it.
-    pub(crate) fn copy(&self, slots: usize, live: &[u64]) -> Views {
-        Views::new(slots, slots, |slot| if bitmap::get(live, slot) { self.get(slot) } else { &[] })
-    }
-
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.views.capacity() + self.pieces.iter().map(Buffer::capacity).sum::<usize>()
-    }
-
     /// The string in `slot`, which is live.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> &[u8] {
@@ -71,14 +64,14 @@ impl Views {
 
     /// A view of the string in `slot`, which is live.
     #[inline]
-    pub(crate) fn view(&self, slot: usize) -> StringView {
+    fn load(&self, slot: usize) -> StringView {
         assert!((slot + 1) * size_of::<StringView>() <= self.views.capacity());
         // SAFETY: as in `get`.
         unsafe { self.views.as_ptr().cast::<StringView>().add(slot).read() }
     }
 
     /// True if `bytes` can be stored without a new piece.
-    pub(crate) fn has_room(&self, bytes: &[u8]) -> bool {
+    fn has_room(&self, bytes: &[u8]) -> bool {
         bytes.len() <= INLINE_BYTES
             || self
                 .pieces
@@ -87,7 +80,7 @@ impl Views {
     }
 
     /// Writes a string for which there is room; see [`cells::store`]. Only one thread stores at a time.
-    pub(crate) fn store(&self, slot: usize, bytes: &[u8]) {
+    fn store(&self, slot: usize, bytes: &[u8]) {
         debug_assert!(self.has_room(bytes));
         let view = match self.pieces.last().filter(|_| bytes.len() > INLINE_BYTES) {
             None => StringView::inline(bytes),
@@ -120,9 +113,66 @@ impl Views {
     /// Declares that the string in `slot` is about to be overwritten. True if most of the heap is then
     /// garbage.
     pub(crate) fn forget(&mut self, slot: usize) -> bool {
-        let len = self.view(slot).len();
+        let len = self.load(slot).len();
         self.garbage += if len > INLINE_BYTES { len } else { 0 };
         self.garbage > 4096 && self.garbage * 2 > self.pieces.iter().map(Buffer::capacity).sum()
+    }
+}
+
+impl Codec for Views {
+    const NAME: &'static str = "views";
+    /// Strings that a builder makes are never written.
+    const EXAMPLES: &'static [Example] = &[];
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        self.views.capacity() + self.pieces.iter().map(Buffer::capacity).sum::<usize>()
+    }
+
+    fn write(&self, out: &mut BlockWriter<'_>) {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(out.slots));
+        for slot in 0..out.slots {
+            // Views of other slots may be half written.
+            bytes.extend_from_slice(if out.is_live(slot) { self.get(slot) } else { &[] });
+            ends.push(bytes.len() as u32);
+        }
+        out.texts(&StringBytes::new(&ends, &bytes));
+    }
+
+    fn read(reader: &mut Reader<'_>, slots: usize) -> Result<Views, Flaw> {
+        let strings = reader.strings(slots)?;
+        reader.check_texts(&strings)?;
+        Ok(Views::new(slots, slots, |slot| strings.get(slot)))
+    }
+}
+
+impl TextCodec for Views {
+    #[inline]
+    fn get(&self, slot: usize) -> &[u8] {
+        Views::get(self, slot)
+    }
+
+    #[inline]
+    fn view(&self, slot: usize, _: &mut StringHeap) -> StringView {
+        self.load(slot)
+    }
+
+    /// Compact; slots that `live` says are dead are empty.
+    fn copy(&self, slots: usize, live: &[u64]) -> Views {
+        Views::new(slots, slots, |slot| if bitmap::get(live, slot) { self.get(slot) } else { &[] })
+    }
+
+    #[inline]
+    fn fits(&self, bytes: &[u8]) -> bool {
+        self.has_room(bytes)
+    }
+
+    #[inline]
+    fn store(&self, slot: usize, bytes: &[u8]) {
+        Views::store(self, slot, bytes);
     }
 }
 
@@ -135,7 +185,7 @@ mod tests {
         let texts: Vec<String> =
             (0..100usize).map(|i| "long enough ".repeat(i % 5) + &i.to_string()).collect();
         let mut views = Views::new(100, 100, |slot| texts[slot].as_bytes());
-        let pinned: Vec<StringView> = (0..100).map(|slot| views.view(slot)).collect();
+        let pinned: Vec<StringView> = (0..100).map(|slot| views.load(slot)).collect();
         for slot in (0..100).step_by(2) {
             let text = format!("another string in slot {slot}");
             views.make_room(text.as_bytes());

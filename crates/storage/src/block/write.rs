@@ -7,10 +7,10 @@
 //! 3. [`Block::overwrites`], [`Block::overwrite`]: the same for a live slot, while others read the block.
 
 use super::hot::bounds;
-use super::{Block, Fixed, Validity, Values, cells, with_fixed};
+use super::{Block, FixedValues, Flat, TextValues, Validity, Values};
 use crate::node::prefetch;
 use crate::value::{Datum, Zone};
-use entasis_vector::{DataType, PhysicalType, StringView, bitmap};
+use entasis_vector::{DataType, PhysicalType, bitmap};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -30,7 +30,7 @@ impl Block {
         if datum.is_null() {
             return self.is_all_null() || (self.zone.nulls > 0 && self.validity.is_some());
         }
-        self.zone.holds(datum) && self.has_slots_of_their_own() && self.fits(datum)
+        self.zone.holds(datum) && self.values.have_slots_of_their_own() && self.fits(datum)
     }
 
     /// True if `datum` may be stored in `slot`, which is live, while others read single slots under the latch
@@ -41,8 +41,8 @@ impl Block {
         slot < self.slots()
             && !self.ascending
             && !datum.is_null()
-            && !matches!(self.values, Values::Views(_))
-            && (self.has_slots_of_their_own() || !self.has_dictionary())
+            && !self.has_views()
+            && (self.values.have_slots_of_their_own() || !self.has_dictionary())
             && self.zone.holds(datum)
             && self.fits(datum)
             && self.is_valid(slot)
@@ -55,38 +55,20 @@ impl Block {
         self.store(slot, datum, physical);
     }
 
-    /// True if a slot can be written while others are read.
+    /// True if its strings are in memory of its own that grows as they are written.
     #[inline]
-    fn has_slots_of_their_own(&self) -> bool {
-        match &self.values {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.are_plain(),
-            _ => true,
-        }
+    pub(crate) fn has_views(&self) -> bool {
+        matches!(self.values, Values::Text(TextValues::Views(_)))
     }
 
     /// True if the encoding can hold a value that is not NULL, in an existing slot.
     #[inline]
     fn fits(&self, datum: Datum<'_>) -> bool {
         match (&self.values, datum) {
-            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
-            }
-            (Values::Flat(_), _) => true,
-            (Values::Views(views), Datum::Bytes(bytes)) => views.has_room(bytes),
-            (Values::Dictionary { .. }, Datum::Bytes(bytes)) => self.code_of(bytes).is_some(),
-            // Equal floats and intervals may differ in their bits.
-            (Values::Constant(value), Datum::Integer(_) | Datum::Bytes(_)) => {
-                !value.is_null() && datum.cmp_bound(value).is_eq()
-            }
-            _ => false,
+            (Values::Fixed(values), datum) => values.fit(datum),
+            (Values::Text(values), Datum::Bytes(bytes)) => values.fit(bytes),
+            (Values::Null | Values::Text(_), _) => false,
         }
-    }
-
-    pub(super) fn code_of(&self, bytes: &[u8]) -> Option<u64> {
-        let Values::Dictionary { dictionary, codes } = &self.values else { return None };
-        let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
-        let code = entries.binary_search_by(|entry| entry.as_bytes().cmp(bytes)).ok()? as u64;
-        (code <= codes.max()).then_some(code)
     }
 
     /// Writes `datum`, which is admitted, to a ghost slot of a shared block, in a round of checkpoints. The
@@ -98,7 +80,7 @@ impl Block {
         self.store(slot, datum, physical);
     }
 
-    /// Writes `datum`, which fits, to `slot`; see [`cells::store`].
+    /// Writes `datum`, which fits, to `slot`; see [`super::cells::store`].
     #[inline]
     fn store(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType) {
         if let Some(words) = &self.validity {
@@ -107,19 +89,9 @@ impl Block {
             word.store(if datum.is_null() { old & !bit } else { old | bit }, Relaxed);
         }
         match (&self.values, datum) {
-            (_, Datum::Null) | (Values::Constant(_), _) => {}
-            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                codes.store(slot, (v - base) as u64)
-            }
-            (Values::Flat(buffer), datum) => with_fixed!(
-                physical,
-                T => cells::store::<T>(buffer, slot, T::of_datum(datum)),
-                unreachable!("strings have no fixed width")
-            ),
-            (Values::Views(views), Datum::Bytes(bytes)) => views.store(slot, bytes),
-            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => {
-                codes.store(slot, self.code_of(bytes).expect("it fits"));
-            }
+            (_, Datum::Null) => {}
+            (Values::Fixed(values), datum) => values.store(slot, datum, physical),
+            (Values::Text(values), Datum::Bytes(bytes)) => values.store(slot, bytes),
             (values, datum) => unreachable!("{datum:?} does not fit {values:?}"),
         }
     }
@@ -128,9 +100,11 @@ impl Block {
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize, physical: PhysicalType) {
         match &self.values {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.prefetch(slot),
-            Values::Flat(buffer) => prefetch::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width())),
-            _ => {}
+            // The width of a few slots is known here.
+            Values::Fixed(FixedValues::Flat(Flat(buffer))) => {
+                prefetch::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width()));
+            }
+            values => values.ahead(self.slots()).prefetch_slot(slot),
         }
     }
 
@@ -145,14 +119,16 @@ impl Block {
         if slot >= self.slots() && !self.grow(slot, physical, limit) {
             return self.encode_anew(Some((slot, datum)), live, ty, limit);
         }
-        if let (Values::Views(views), true) = (&mut self.values, old_is_live) {
+        if let (Values::Text(TextValues::Views(views)), true) = (&mut self.values, old_is_live) {
             let wasteful = views.forget(slot);
             match datum {
                 Datum::Bytes(_) if wasteful => return self.encode_anew(Some((slot, datum)), live, ty, limit),
                 Datum::Bytes(bytes) => views.make_room(bytes),
                 _ => {}
             }
-        } else if let (Values::Views(views), Datum::Bytes(bytes)) = (&mut self.values, datum) {
+        } else if let (Values::Text(TextValues::Views(views)), Datum::Bytes(bytes)) =
+            (&mut self.values, datum)
+        {
             views.make_room(bytes);
         }
         if datum.is_null() {
@@ -179,17 +155,12 @@ impl Block {
     /// others: they are encoded again.
     fn grow(&mut self, slot: usize, physical: PhysicalType, limit: usize) -> bool {
         let slots = Block::slots_for(slot, limit);
-        let Values::Flat(buffer) = &self.values else { return false };
+        let Values::Fixed(values) = &self.values else { return false };
         if slots > FLAT_SLOTS || self.validity.is_some() {
             return false;
         }
-        let old = self.slots();
-        let grown = with_fixed!(
-            physical,
-            T => cells::copy::<T>(buffer, old, slots),
-            unreachable!("strings have no fixed width")
-        );
-        (self.values, self.slots) = (Values::Flat(grown), slots as u16);
+        let Some(grown) = values.grown(self.slots(), slots, physical) else { return false };
+        (self.values, self.slots) = (Values::Fixed(grown), slots as u16);
         true
     }
 

@@ -76,10 +76,10 @@ impl<T: Fixed> FixedBuilder<T> {
             None => Block { zone: Zone { nulls, ..Zone::EMPTY }, ..Block::all_null(slots) },
             Some((min, max)) => {
                 let values = if nulls == 0 && self.values.iter().all(|v| v.is_same(min)) {
-                    Values::Constant(physical_value(min, self.ty))
+                    Values::of_value(physical_value(min, self.ty))
                 } else {
                     self.blank_nulls(min);
-                    encode(&self.values, min, max, slots, self.form)
+                    Values::Fixed(encode(&self.values, min, max, slots, self.form))
                 };
                 self.count(&values, min);
                 let (min, max) = self.zone_values(min, max);
@@ -134,9 +134,9 @@ impl<T: Fixed> FixedBuilder<T> {
         if !self.effort.sketch {
             return;
         }
-        match values {
-            Values::Constant(_) => self.sketch.add(min.hash()),
-            _ => self.sketch.add_all(&self.values, T::hash),
+        match values.value() {
+            Some(_) => self.sketch.add(min.hash()),
+            None => self.sketch.add_all(&self.values, T::hash),
         }
     }
 

@@ -14,7 +14,10 @@ use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
 use crate::block::fsst_codec::SymbolTable;
-use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, range_of, string_value};
+use crate::block::{
+    Block, Codes, Concatenated, DictionaryCodes, Form, Fsst, StringBytes, TextValues, Values, range_of,
+    string_value,
+};
 use crate::definition::Compression;
 use crate::value::{Sketch, Zone, hash_bytes};
 use entasis_vector::{
@@ -233,7 +236,7 @@ impl StringBuilder {
         };
         let zone = Zone { min: bound(min), max: bound(max), nulls: nulls as u32 };
         let values = if min == max && nulls == 0 {
-            Values::Constant(zone.min.clone())
+            Values::of_value(zone.min.clone())
         } else {
             let (max, codes) = (dictionary.len() as u32 - 1, ranks.iter().copied());
             let codes = match self.form {
@@ -242,7 +245,8 @@ impl StringBuilder {
                 }
                 _ => Codes::new(max, slots, codes),
             };
-            Values::Dictionary { dictionary: dictionary.clone(), codes }
+            let dictionary = dictionary.clone();
+            Values::Text(TextValues::DictionaryCodes(DictionaryCodes { dictionary, codes }))
         };
         let validity = (nulls > 0).then(|| {
             let mut words = vec![u64::MAX; bitmap::words_for(slots)];
@@ -407,7 +411,10 @@ impl PlainBlocks {
             let constant = nulls == 0 && min == max;
             let min = string_value(min, self.ty);
             let max = if constant { min.clone() } else { string_value(max, self.ty) };
-            let values = if constant { Values::Constant(min.clone()) } else { self.encode() };
+            let values = match constant {
+                true => Values::of_value(min.clone()),
+                false => Values::Text(self.encode()),
+            };
             let validity = (nulls > 0).then(|| &self.validity[..bitmap::words_for(rows)]);
             Block::new(rows, values, validity, Zone { min, max, nulls }, ascending)
         };
@@ -420,17 +427,17 @@ impl PlainBlocks {
     }
 
     /// The strings of a block, compressed by symbols if that pays.
-    fn encode(&mut self) -> Values {
+    fn encode(&mut self) -> TextValues {
         if self.symbols.is_none() {
             self.symbols = Some(self.train());
         }
         match self.symbols.as_ref().and_then(Option::as_ref) {
-            None => Values::Strings(StringBytes::new(&self.ends, &self.bytes)),
+            None => TextValues::Concatenated(Concatenated(StringBytes::new(&self.ends, &self.bytes))),
             Some(table) => {
                 let most = if self.is_forced() { u32::MAX as usize } else { self.bytes.len() / 4 * 3 };
                 match Fsst::new(table.clone(), &self.ends, &self.bytes, most) {
-                    Some(fsst) => Values::Fsst(fsst),
-                    None => Values::Strings(StringBytes::new(&self.ends, &self.bytes)),
+                    Some(fsst) => TextValues::Fsst(Box::new(fsst)),
+                    None => TextValues::Concatenated(Concatenated(StringBytes::new(&self.ends, &self.bytes))),
                 }
             }
         }

@@ -15,10 +15,10 @@
 //! If a record does not apply, other tables may be ahead of it. Nobody sees them: there is no database then.
 
 use super::replay::{Replay, at, redo};
+use crate::parallel::{Look, share};
 use crate::record::{Record, Records, damaged, kind};
 use crate::table::Table;
 use crate::wal::{Commit, LogReader};
-use crate::write::{Look, share};
 use entasis_vector::{Error, Result, statement};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Reads tables from the extents that [`super::write`] wrote, trusting none of the bytes. A table is read as
-//! a whole, and stays in memory.
+//! a whole, by as many threads as may read the file, each of which reads a row group at a time; it stays in
+//! memory.
 
 use super::manifest::{GroupIndex, Manifest, Place};
 use super::objects::Relation;
@@ -10,6 +11,8 @@ use crate::block::Block;
 use crate::block::serialized::{self, Column, Shared};
 use crate::builder::put_together;
 use crate::file::{DataFile, Extent};
+use crate::parallel::{Look, share};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::table::{RestoredGroup, Table};
 use crate::tree::{EncodedSlice, Shape};
 use entasis_vector::{DataType, Error, Result, bitmap};
@@ -31,14 +34,18 @@ pub(super) fn table(
     {
         curve.adopt(grid.clone());
     }
-    let mut reader = Reader { file, shape: &shape, extents: HashMap::new(), shared: HashMap::new() };
-    let (mut groups, mut indexes) = (Vec::new(), Vec::new());
-    for (&at, counted) in manifest.groups.iter().zip(&manifest.counted) {
+    let shared = Mutex::default();
+    let reader =
+        || Reader { file, shape: &shape, shared: &shared, extents: HashMap::new(), spare: Vec::new() };
+    let read = |reader: &mut Reader<'_>, number: usize, _: Look<'_>| {
+        let at = manifest.groups[number];
         let bytes = file.read(at)?;
         let index = GroupIndex::decode(&mut Source::new(file, at, &bytes), &shape)?;
-        groups.push(RestoredGroup { counted: counted.clone(), ..reader.group(&index, at)? });
-        indexes.push((at, index));
-    }
+        let group = reader.group(&index, at)?;
+        Ok((RestoredGroup { counted: manifest.counted[number].clone(), ..group }, (at, index)))
+    };
+    let read = share((file.threads(), &|| Ok(())), manifest.groups.len(), reader, read)?;
+    let (groups, indexes): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     check_fences(file, extent, &shape, &groups)?;
     check_numbers(file, extent, &shape, &manifest, &indexes)?;
     let Manifest { next_number, sketches, .. } = manifest;
@@ -85,23 +92,32 @@ fn check_numbers(
     }
 }
 
-/// Reads the blocks of one table.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads row groups of one table, one after the other.
 struct Reader<'a> {
     file: &'a DataFile,
     shape: &'a Shape,
-    /// The bytes of the row group's data extents, by offset.
-    extents: HashMap<u64, Vec<u8>>,
     /// Dictionaries and symbol tables of the table by their place in the file, since several row groups may
     /// share one.
-    shared: HashMap<u64, Shared>,
+    shared: &'a Mutex<HashMap<u64, Shared>>,
+    /// The bytes of the row group's data extents, by offset.
+    extents: HashMap<u64, Vec<u8>>,
+    /// Memory for the bytes of the next extents.
+    // PERF: the kernel clears memory that is new, which takes as long as reading what the system has cached.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Reader<'_> {
     /// The row group of an index, which was read from the extent `at`.
     fn group(&mut self, index: &GroupIndex, at: Extent) -> Result<RestoredGroup> {
-        self.extents.clear();
+        self.spare.extend(self.extents.drain().map(|(_, bytes)| bytes));
         for extent in index.extents() {
-            self.extents.insert(extent.offset, self.file.read(extent)?);
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            self.file.read_parts(extent, &mut bytes)?;
+            self.extents.insert(extent.offset, bytes);
         }
         let mut shared = Vec::with_capacity(index.shared.len());
         for (column, place) in &index.shared {
@@ -136,13 +152,13 @@ impl Reader<'_> {
         bytes.ok_or_else(|| self.file.damaged(place.in_file(), "the checksum of a block is wrong"))
     }
 
-    fn shared(&mut self, place: &Place, ty: DataType) -> Result<Shared> {
-        if let Some(shared) = self.shared.get(&place.in_file()) {
+    /// What is at a place, which blocks share. Two threads that read it at the same time share it, too.
+    fn shared(&self, place: &Place, ty: DataType) -> Result<Shared> {
+        if let Some(shared) = lock(self.shared).get(&place.in_file()) {
             return Ok(shared.clone());
         }
-        let shared = Shared::read(self.bytes(place)?, ty).map_err(|error| self.damaged(place, &error))?;
-        self.shared.insert(place.in_file(), shared.clone());
-        Ok(shared)
+        let read = Shared::read(self.bytes(place)?, ty).map_err(|error| self.damaged(place, &error))?;
+        Ok(lock(self.shared).entry(place.in_file()).or_insert(read).clone())
     }
 
     fn block(

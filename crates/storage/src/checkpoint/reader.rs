@@ -83,6 +83,11 @@ pub trait Files: Debug + Send {
     fn may_lack_log(&self) -> bool {
         false
     }
+
+    /// How many threads may read its tables at once.
+    fn threads(&self) -> usize {
+        1
+    }
 }
 
 /// The error for a database that was not closed, and whose log is not there.
@@ -421,7 +426,7 @@ fn is_without_log(files: &dyn Files) -> Result<bool> {
 fn open_data(files: &dyn Files) -> Result<(FileId, DataFile)> {
     let opened = files.open(FilePart::Data).map_err(|error| Error::io(files.name(FilePart::Data), &error))?;
     let (id, backend) = opened.ok_or_else(|| missing(files))?;
-    Ok((id, DataFile::open(backend, Access::Read)?))
+    Ok((id, DataFile::open(backend, Access::Read)?.with_threads(files.threads())))
 }
 
 /// Opens the log that has the name now, at a position.

@@ -27,18 +27,17 @@ pub struct Recovered {
     pub commits: u64,
 }
 
-/// Opens a file together with its log, which was opened at the position that the file says, with so many
-/// threads. `progress` is told the position, now and then.
+/// Opens a file together with its log, which was opened at the position that the file says, with as many
+/// threads as the file may have. `progress` is told the position, now and then.
 ///
 /// # Errors
 /// I/O; corruption, with the place.
 pub fn recover(
     file: &DataFile,
     log: LogReader,
-    threads: usize,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<Recovered> {
-    recover_by(Batching::by(threads), file, log, progress)
+    recover_by(Batching::by(file.threads()), file, log, progress)
 }
 
 /// The same, with batches as they are wanted.

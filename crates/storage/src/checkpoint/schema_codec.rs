@@ -70,24 +70,6 @@ const LAYOUT_NAMES: [LayoutName; 7] = [
 
 const CURVES: [Curve; 2] = [Curve::ZOrder, Curve::Hilbert];
 
-const COMPRESSIONS: [Compression; 15] = [
-    Compression::Auto,
-    Compression::None,
-    Compression::Flat,
-    Compression::Plain,
-    Compression::Packed,
-    Compression::Sequence,
-    Compression::Runs,
-    Compression::Patched,
-    Compression::Multiples,
-    Compression::Scaled,
-    Compression::Singles,
-    Compression::Fsst,
-    Compression::Strings,
-    Compression::Split,
-    Compression::Line,
-];
-
 const KEY_KINDS: [KeyKind; 3] = [KeyKind::Primary, KeyKind::Unique, KeyKind::Index];
 
 const ACTIONS: [ReferentialAction; 5] = [
@@ -189,14 +171,14 @@ fn columns(source: &mut Source<'_>, count: usize) -> Result<Vec<usize>> {
 fn push_compressions(out: &mut Vec<u8>, compressions: &[(usize, Compression)]) {
     push_list(out, compressions, |out, (column, compression)| {
         push_varint(out, *column as u64);
-        push_one_of(out, &COMPRESSIONS, compression);
+        push_one_of(out, &Compression::BY_NUMBER, compression);
     });
 }
 
 fn compressions(source: &mut Source<'_>, count: usize) -> Result<Vec<(usize, Compression)>> {
     source.list(|source| {
         let column = source.below(count, "a column that there is not")?;
-        Ok((column, source.one_of(&COMPRESSIONS, "a compression")?))
+        Ok((column, source.one_of(&Compression::BY_NUMBER, "a compression")?))
     })
 }
 
@@ -209,7 +191,7 @@ pub(super) fn push_options(out: &mut Vec<u8>, options: &TableOptions) {
     push_varint(out, options.partitions as u64);
     out.extend(options.ghost.to_le_bytes());
     push_varint(out, options.reach as u64);
-    push_one_of(out, &COMPRESSIONS, &options.compression);
+    push_one_of(out, &Compression::BY_NUMBER, &options.compression);
     push_compressions(out, &options.column_compressions);
     push_varint(out, options.block_slots as u64);
     push_varint(out, options.group_slots as u64);
@@ -226,7 +208,7 @@ pub(super) fn options(source: &mut Source<'_>, count: usize) -> Result<TableOpti
         partitions: source.size()?,
         ghost: source.f64()?,
         reach: source.size()?,
-        compression: source.one_of(&COMPRESSIONS, "a compression")?,
+        compression: source.one_of(&Compression::BY_NUMBER, "a compression")?,
         column_compressions: compressions(source, count)?,
         block_slots: source.size()?,
         group_slots: source.size()?,
@@ -321,7 +303,9 @@ fn push_choice(out: &mut Vec<u8>, choice: &LayoutChoice) {
     push_maybe(out, choice.key.as_deref(), push_columns);
     push_maybe(out, choice.partitions, |out, partitions| push_varint(out, partitions as u64));
     push_maybe(out, choice.ghost, |out, ghost| out.extend(ghost.to_le_bytes()));
-    push_maybe(out, choice.compression, |out, compression| push_one_of(out, &COMPRESSIONS, &compression));
+    push_maybe(out, choice.compression, |out, compression| {
+        push_one_of(out, &Compression::BY_NUMBER, &compression)
+    });
     push_compressions(out, &choice.column_compressions);
 }
 
@@ -332,7 +316,7 @@ fn choice(source: &mut Source<'_>, count: usize) -> Result<LayoutChoice> {
         curve: None,
         partitions: source.maybe(Source::size)?,
         ghost: source.maybe(Source::f64)?,
-        compression: source.maybe(|source| source.one_of(&COMPRESSIONS, "a compression"))?,
+        compression: source.maybe(|source| source.one_of(&Compression::BY_NUMBER, "a compression"))?,
         column_compressions: compressions(source, count)?,
         read_sla: None,
         update_sla: None,

@@ -2,64 +2,68 @@
 
 use entasis_vector::Error;
 
-/// How the blocks of a table are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Compression {
-    /// For each block the smallest encoding that reads about as fast as plain codes; in tables with a layout
-    /// key one that is written in place.
+/// Declares the compressions from a list: a variant, its number in catalogs, which never changes, and its
+/// name in SQL.
+macro_rules! compressions {
+    ($($(#[$meta:meta])* $own:ident = $number:literal, $name:literal;)*) => {
+        /// How the blocks of a table are encoded.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[repr(u8)]
+        pub enum Compression {
+            $($(#[$meta])* $own = $number,)*
+        }
+
+        impl Compression {
+            /// All, by their names.
+            pub const NAMES: [(&str, Compression); [$($name),*].len()] = [$(($name, Compression::$own)),*];
+
+            /// All, by their numbers.
+            pub(crate) const BY_NUMBER: [Compression; Compression::NAMES.len()] = {
+                let mut all = [Compression::Auto; Compression::NAMES.len()];
+                $(all[$number] = Compression::$own;)*
+                all
+            };
+        }
+    };
+}
+
+compressions! {
+    /// For each block the smallest encoding that reads about as fast as plain codes; in tables with a
+    /// layout key one that is written in place.
     #[default]
-    Auto,
+    Auto = 0, "auto";
     /// Without compression: flat arrays, strings one by one.
-    None,
-    /// Flat arrays of fixed width. This and all that follow are forced wherever they are possible, for tests
-    /// and comparisons.
-    Flat,
+    None = 1, "none";
+    /// Flat arrays of fixed width. This and all that follow are forced wherever they are possible, for
+    /// tests and comparisons.
+    Flat = 2, "flat";
     /// Codes of 1, 2 or 4 bytes.
-    Plain,
+    Plain = 3, "plain";
     /// Codes of as many bits as they need.
-    Packed,
+    Packed = 4, "packed";
     /// A first value and a step.
-    Sequence,
+    Sequence = 5, "sequence";
     /// Runs of equal values.
-    Runs,
+    Runs = 6, "runs";
     /// Packed distances from a straight line.
-    Line,
+    Line = 14, "line";
     /// Packed codes, with patches.
-    Patched,
+    Patched = 7, "patched";
     /// Packed codes, times a common factor.
-    Multiples,
+    Multiples = 8, "multiples";
     /// Doubles as integers and a power of ten.
-    Scaled,
+    Scaled = 9, "scaled";
     /// Doubles as floats.
-    Singles,
+    Singles = 10, "singles";
     /// Doubles and floats as codes for their first bits, and the others.
-    Split,
+    Split = 13, "split";
     /// Strings compressed by symbol tables.
-    Fsst,
+    Fsst = 11, "fsst";
     /// Strings without dictionaries.
-    Strings,
+    Strings = 12, "strings";
 }
 
 impl Compression {
-    /// All, by their names.
-    pub const NAMES: [(&str, Compression); 15] = [
-        ("auto", Compression::Auto),
-        ("none", Compression::None),
-        ("flat", Compression::Flat),
-        ("plain", Compression::Plain),
-        ("packed", Compression::Packed),
-        ("sequence", Compression::Sequence),
-        ("runs", Compression::Runs),
-        ("line", Compression::Line),
-        ("patched", Compression::Patched),
-        ("multiples", Compression::Multiples),
-        ("scaled", Compression::Scaled),
-        ("singles", Compression::Singles),
-        ("split", Compression::Split),
-        ("fsst", Compression::Fsst),
-        ("strings", Compression::Strings),
-    ];
-
     /// The compression that SQL calls `name`, in lower case.
     pub fn parse(name: &str) -> Option<Compression> {
         Compression::NAMES.into_iter().find(|(own, _)| *own == name).map(|(_, compression)| compression)

@@ -76,6 +76,8 @@ pub struct DataFile {
     syncing: Mutex<()>,
     /// Why a write or a sync has failed, after which nothing is written any more.
     failure: OnceLock<String>,
+    /// How many threads may read its tables, and repeat its log, at once, at least 1.
+    threads: usize,
 }
 
 /// The state of the pages.
@@ -199,7 +201,18 @@ impl DataFile {
         let pages = Mutex::new(Pages { space, given_up: Vec::new(), ahead: BTreeMap::new() });
         let (newest, seen) = (Mutex::new(newest), Mutex::new(seen));
         let (turn, syncing, failure) = (Mutex::new(()), Mutex::new(()), OnceLock::new());
-        DataFile { backend, id, access, pages, newest, seen, turn, syncing, failure }
+        DataFile { backend, id, access, pages, newest, seen, turn, syncing, failure, threads: 1 }
+    }
+
+    /// The same file, whose tables up to so many threads may read, and whose log they may repeat, at once.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> DataFile {
+        DataFile { threads: threads.max(1), ..self }
+    }
+
+    /// How many threads may read its tables, and repeat its log, at once.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Finds the newest state that the writer has committed, and returns its header; for files that are only
@@ -246,6 +259,15 @@ impl DataFile {
     /// I/O; corruption, with its place.
     pub fn read(&self, extent: Extent) -> Result<Vec<u8>> {
         read(&*self.backend, self.id, extent)
+    }
+
+    /// The same, in place of what is in `payload`, and without a look at the checksum of the whole: for an
+    /// extent all of whose parts have their own.
+    ///
+    /// # Errors
+    /// I/O; corruption, if the file is too short.
+    pub(crate) fn read_parts(&self, extent: Extent, payload: &mut Vec<u8>) -> Result<()> {
+        read_unverified(&*self.backend, extent, payload)
     }
 
     /// Writes a payload to free pages, or at the end. It is durable after the next [`DataFile::sync`] or
@@ -532,21 +554,28 @@ fn free_space(backend: &dyn Backend, id: DatabaseId, header: &Header) -> Result<
 
 /// The payload of an extent.
 fn read(backend: &dyn Backend, id: DatabaseId, extent: Extent) -> Result<Vec<u8>> {
+    let mut payload = Vec::new();
+    read_unverified(backend, extent, &mut payload)?;
+    if extent.bytes > 0 && checksum(&payload, extent_seed(id, extent.offset)) != extent.checksum {
+        let what = format!("the checksum of an extent of {} bytes is wrong", extent.bytes);
+        return Err(damaged(backend, extent.offset, &what));
+    }
+    Ok(payload)
+}
+
+/// The payload of an extent, in place of what is in `payload`.
+fn read_unverified(backend: &dyn Backend, extent: Extent, payload: &mut Vec<u8>) -> Result<()> {
     if extent.bytes == 0 {
-        return Ok(Vec::new());
+        payload.clear();
+        return Ok(());
     }
     let length = backend.length().map_err(|error| refused(backend, &error))?;
     if !extent.is_well_placed() || extent.offset.checked_add(extent.bytes).is_none_or(|end| end > length) {
         let what = format!("an extent of {} bytes is to be here, and the file has {length}", extent.bytes);
         return Err(damaged(backend, extent.offset, &what));
     }
-    let mut payload = vec![0; extent.bytes as usize];
-    backend.read(extent.offset, &mut payload).map_err(|error| refused(backend, &error))?;
-    if checksum(&payload, extent_seed(id, extent.offset)) != extent.checksum {
-        let what = format!("the checksum of an extent of {} bytes is wrong", extent.bytes);
-        return Err(damaged(backend, extent.offset, &what));
-    }
-    Ok(payload)
+    payload.resize(extent.bytes as usize, 0);
+    backend.read(extent.offset, payload).map_err(|error| refused(backend, &error))
 }
 
 /// Locks a file against other writers.

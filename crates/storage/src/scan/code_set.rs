@@ -11,7 +11,7 @@
 use crate::block::codes::with_codes;
 use crate::block::masks::WORDS;
 use crate::block::packed::Lane;
-use crate::block::{Block, Codes, Values, search};
+use crate::block::{Block, Codes, DictionaryCodes, search};
 use crate::scan::{CodeSearch, ValueRange, ValueSet};
 use crate::tree::RowGroup;
 use crate::value::Datum;
@@ -133,11 +133,11 @@ impl Block {
                 *mask &= valid;
             }
         }
-        match &self.values {
-            Values::Constant(value) if set.has_value(value) => {}
-            Values::Constant(_) => masks.fill(0),
-            Values::Dictionary { codes, .. } => set.narrow(codes, masks),
-            _ => unreachable!("only strings with a dictionary have codes"),
+        match (self.dictionary_codes(), self.values.value()) {
+            (Some(DictionaryCodes { codes, .. }), _) => set.narrow(codes, masks),
+            (None, Some(value)) if set.has_value(value) => {}
+            (None, Some(_)) => masks.fill(0),
+            (None, None) => unreachable!("only strings with a dictionary have codes"),
         }
         masks.iter_mut().zip(nulls).for_each(|(mask, null)| *mask |= null);
     }
@@ -149,16 +149,13 @@ impl RowGroup {
     pub fn dictionary(&self, column: usize, runs: &[Range<usize>]) -> Option<&Arc<Dictionary>> {
         let width = self.block_slots;
         let slices = || runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
-        let values = || slices().map(|slice| &self.slices[slice].block(column).values);
-        let shared = values().find_map(|values| match values {
-            Values::Dictionary { dictionary, .. } => Some(dictionary),
-            _ => None,
-        })?;
-        let has_codes = |values: &Values| match values {
-            Values::Dictionary { dictionary, .. } => Arc::ptr_eq(dictionary, shared),
-            Values::Constant(value) => value.is_null() || code_of(shared, value).is_some(),
-            _ => false,
+        let blocks = || slices().map(|slice| self.slices[slice].block(column));
+        let shared = blocks().find_map(Block::dictionary)?;
+        let has_codes = |block: &Block| match (block.dictionary(), block.values.value()) {
+            (Some(dictionary), _) => Arc::ptr_eq(dictionary, shared),
+            (None, Some(value)) => value.is_null() || code_of(shared, value).is_some(),
+            (None, None) => false,
         };
-        values().all(has_codes).then_some(shared)
+        blocks().all(has_codes).then_some(shared)
     }
 }

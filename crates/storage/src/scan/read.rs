@@ -9,8 +9,7 @@
 
 use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
-use crate::block::packed::FEW;
-use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
+use crate::block::{Block, DictionaryCodes, Fixed, Selected, constant_view, with_fixed};
 use crate::tree::Slices;
 use crate::value::Datum;
 use entasis_vector::vector::StringsMut;
@@ -82,19 +81,10 @@ pub(crate) fn block_parts<'s, S: Slices>(
     parts.filter(|part| part.rows > 0)
 }
 
-/// Plain codes are read one by one if at most one in so many is wanted.
-// PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as
-// much.
-const FEW_CODES: usize = 64;
-/// Values in runs are written one by one if at most one in so many is wanted.
-const FEW_OF_RUNS: usize = 4;
 /// Few positions of a window are wanted if they are at most one in so many. If more are, all are decoded, but
 /// for strings: a string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are
 /// defined.
 const SPARSE: usize = 8;
-/// Bytes of flat values that are decoded together in the time of a single value.
-// PERF: of 8 bytes, one in 16 costs as much as all; of 4 bytes, one in 32.
-const BYTES_FOR_ONE: usize = 128;
 
 /// The number of slots in a window.
 fn slots_of(window: &[Range<usize>]) -> usize {
@@ -118,7 +108,7 @@ pub(crate) fn decode<S: Slices>(
         let target = out.begin_codes(dictionary, capacity);
         target[..slots_of(window)].fill(0);
         for part in block_parts(slices, column, window) {
-            if let Values::Dictionary { codes, .. } = &part.block.values {
+            if let Some(DictionaryCodes { codes, .. }) = part.block.dictionary_codes() {
                 codes.widen(part.from, &mut target[part.at..part.at + part.rows]);
             }
         }
@@ -175,7 +165,7 @@ pub(crate) fn decode_selected<S: Slices>(
         let target = out.begin_codes(dictionary, capacity);
         for (own, part) in block_parts() {
             let own = &positions[own];
-            if let Values::Dictionary { codes, .. } = &part.block.values {
+            if let Some(DictionaryCodes { codes, .. }) = part.block.dictionary_codes() {
                 let mut places = own.iter();
                 codes.each_of(part.slots(own), |code| {
                     places.next().into_iter().for_each(|&place| target[usize::from(place)] = code as u32);
@@ -246,7 +236,7 @@ pub(crate) fn gather<S: Slices>(
         let target = out.begin_codes(dictionary, capacity);
         for (own, part) in block_parts() {
             may_be_null |= part.block.may_be_null();
-            if let Values::Dictionary { codes, .. } = &part.block.values {
+            if let Some(DictionaryCodes { codes, .. }) = part.block.dictionary_codes() {
                 let mut places = target[own.clone()].iter_mut();
                 codes.each_of(part.slots(&positions[own]), |code| {
                     places.next().into_iter().for_each(|place| *place = code as u32);
@@ -301,14 +291,12 @@ fn decode_constant<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
         out.make_constant();
         return true;
     };
-    let Values::Constant(value) = &head.values else { return false };
+    let Some(value) = head.values.value() else { return false };
     // Not equal but the same: 0.0 is not -0.0.
     let is_same = |other: &Value| {
         Datum::of_value(other, DataType::Null).is_same(Datum::of_value(value, DataType::Null))
     };
-    let same = |block: &Block| {
-        block.validity.is_none() && matches!(&block.values, Values::Constant(v) if is_same(v))
-    };
+    let same = |block: &Block| block.validity.is_none() && block.values.value().is_some_and(is_same);
     if !same(head) || !parts.all(|part| same(part.block)) {
         return false;
     }
@@ -337,7 +325,7 @@ fn window_dictionary<'s, S: Slices>(
 ) -> Option<&'s Arc<Dictionary>> {
     let mut shared: Option<&'s Arc<Dictionary>> = None;
     for part in block_parts(slices, column, window) {
-        let Values::Dictionary { dictionary, .. } = &part.block.values else { return None };
+        let dictionary = part.block.dictionary()?;
         match shared {
             None => shared = Some(dictionary),
             Some(other) if Arc::ptr_eq(other, dictionary) => {}
@@ -396,84 +384,34 @@ impl Part {
 impl BlockPart<'_> {
     /// Writes the values at positions that fall into this part to all of `out`.
     fn gather_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
-        let mut out_values = out.iter_mut();
-        match &self.block.values {
-            Values::Constant(value) => out.fill(T::of_value(value)),
-            Values::FrameOfReference { base, codes } => {
-                codes.each_of(self.slots(positions), |code| {
-                    out_values.next().into_iter().for_each(|o| *o = T::of_code(*base, code));
-                });
-            }
-            Values::Multiples(multiples) => {
-                multiples.codes().each_of(self.slots(positions), |code| {
-                    out_values.next().into_iter().for_each(|o| *o = multiples.value(code));
-                });
-            }
-            Values::Runs(runs) => runs.each_of(held, self.slots(positions), |value| {
-                out_values.next().into_iter().for_each(|o| *o = value);
-            }),
-            Values::Line(line) if positions.len() < FEW => line.each_of(self.slots(positions), |value| {
-                out_values.next().into_iter().for_each(|o| *o = value);
-            }),
-            Values::Split(split) if positions.len() < FEW => {
-                out_values.zip(self.slots(positions)).for_each(|(o, slot)| *o = split.get(slot));
-            }
-            Values::Flat(buffer) if held.width() == size_of::<T>() => {
-                let pairs = out_values.zip(self.slots(positions));
-                pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot));
-            }
-            _ => {
-                let mut values = [T::default(); BLOCK_ROWS];
-                let values = &mut values[..self.rows];
-                self.block.decode_fixed(held, self.from, values);
-                out.iter_mut()
-                    .zip(positions)
-                    .for_each(|(o, &position)| *o = values[usize::from(position) - self.at]);
-            }
+        let values = match (self.block.values.value(), self.block.values.fixed()) {
+            (None, Some(values)) => values,
+            (value, _) => return out.fill(value.map_or_else(T::default, T::of_value)),
+        };
+        let selected = Selected { slots: positions.len(), of: self.rows, in_place: false };
+        let mut places = out.iter_mut();
+        let put = |value| places.next().into_iter().for_each(|o| *o = value);
+        if values.read_singly(held, selected, self.slots(positions), put) {
+            return;
         }
+        let mut decoded = [T::default(); BLOCK_ROWS];
+        let decoded = &mut decoded[..self.rows];
+        values.decode(held, self.from, decoded);
+        let pairs = out.iter_mut().zip(positions);
+        pairs.for_each(|(o, &position)| *o = decoded[usize::from(position) - self.at]);
     }
 
     /// Writes the values at positions that fall into this part to their places in the window's `out`; if they
     /// are not few, all values of the part.
     fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
-        let is_rare = |one_in: usize| positions.len() * one_in < self.rows;
         let mut places = positions.iter().map(|&position| usize::from(position));
-        match &self.block.values {
-            Values::Constant(value) => {
-                let value = T::of_value(value);
-                places.for_each(|place| out[place] = value);
-            }
-            Values::FrameOfReference { base, codes }
-                if positions.len() < FEW || (codes.are_plain() && is_rare(FEW_CODES)) =>
-            {
-                codes.each_of(self.slots(positions), |code| {
-                    places.next().into_iter().for_each(|place| out[place] = T::of_code(*base, code));
-                });
-            }
-            Values::Multiples(multiples) if positions.len() < FEW => {
-                multiples.codes().each_of(self.slots(positions), |code| {
-                    places.next().into_iter().for_each(|place| out[place] = multiples.value(code));
-                });
-            }
-            Values::Runs(runs) if is_rare(FEW_OF_RUNS) => {
-                runs.each_of(held, self.slots(positions), |value| {
-                    places.next().into_iter().for_each(|place| out[place] = value);
-                });
-            }
-            Values::Line(line) if positions.len() < FEW => line.each_of(self.slots(positions), |value| {
-                places.next().into_iter().for_each(|place| out[place] = value);
-            }),
-            Values::Split(split) if positions.len() < FEW => {
-                places.zip(self.slots(positions)).for_each(|(place, slot)| out[place] = split.get(slot));
-            }
-            Values::Flat(buffer)
-                if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) =>
-            {
-                for (place, slot) in places.zip(self.slots(positions)) {
-                    out[place] = crate::block::cells::load(buffer, slot);
-                }
-            }
-            _ => self.block.decode_fixed(held, self.from, &mut out[self.at..self.at + self.rows]),
+        let Some(values) = self.block.values.fixed() else {
+            return places.for_each(|place| out[place] = T::default());
+        };
+        let selected = Selected { slots: positions.len(), of: self.rows, in_place: true };
+        let put = |value| places.next().into_iter().for_each(|place| out[place] = value);
+        if !values.read_singly(held, selected, self.slots(positions), put) {
+            values.decode(held, self.from, &mut out[self.at..self.at + self.rows]);
         }
     }
 }

@@ -71,13 +71,10 @@ impl RowGroup {
         let width = self.block_slots;
         let slices = || runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
         let values = || slices().map(|slice| &self.slices[slice].block(column).values);
-        let table = values().find_map(|values| match values {
-            Values::Fsst(fsst) => Some(fsst.table()),
-            _ => None,
-        })?;
-        let are_codes = |values: &Values| match values {
-            Values::Fsst(fsst) => Arc::ptr_eq(fsst.table(), table) && fsst.codes().bytes() <= BYTES_MAX,
-            values => matches!(values, Values::Constant(_)),
+        let table = values().find_map(Values::fsst)?.table();
+        let are_codes = |values: &Values| match values.fsst() {
+            Some(fsst) => Arc::ptr_eq(fsst.table(), table) && fsst.code_bytes() <= BYTES_MAX,
+            None => values.value().is_some(),
         };
         if !values().all(are_codes) {
             return None;
@@ -114,13 +111,13 @@ impl Block {
         if self.may_be_null() {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
-        match &self.values {
-            Values::Fsst(fsst) => search.codes.narrow(fsst.codes(), search.search.accepted, masks),
-            Values::Constant(value) => match Datum::of_value(value, DataType::Null) {
+        match (self.values.fsst(), self.values.value()) {
+            (Some(fsst), _) => search.codes.narrow(fsst.codes(), search.search.accepted, masks),
+            (None, Some(value)) => match Datum::of_value(value, DataType::Null) {
                 Datum::Bytes(text) if search.search.holds(text) => {}
                 _ => masks.fill(0),
             },
-            _ => unreachable!("only compressed strings have codes of symbols"),
+            (None, None) => unreachable!("only compressed strings have codes of symbols"),
         }
     }
 }

@@ -5,9 +5,8 @@
 //! The slow twin looks up the value of one slot after the other.
 
 use super::read::{BlockPart, block_parts};
-use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
-use crate::block::{Block, Fixed, Values, with_integer};
+use crate::block::{Block, FixedValues, HeldSlots, with_integer};
 use crate::tree::RowGroup;
 use entasis_vector::{PhysicalType, bitmap};
 use std::fmt;
@@ -63,7 +62,7 @@ impl fmt::Debug for ValueSet {
 impl Block {
     /// True if values are looked up once for many slots.
     fn is_in_runs(&self) -> bool {
-        matches!(self.values, Values::Constant(_) | Values::Runs(_))
+        self.values.fixed().is_none_or(FixedValues::repeat)
     }
 
     /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots with a value of
@@ -76,19 +75,12 @@ impl Block {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
         let members = set.members();
-        with_integer!(physical, T => match &self.values {
-            Values::Constant(value) if members.has(T::of_value(value) as i64) => {}
-            Values::Constant(_) => masks.fill(0),
-            Values::Runs(runs) => runs.narrow_to(physical, |value: T| members.has(value as i64), masks),
-            values => {
-                let mut all = [T::default(); BLOCK_ROWS];
-                values.decode_fixed(physical, 0, &mut all[..self.slots()]);
-                for (mask, values) in masks.iter_mut().zip(all.chunks(64)) {
-                    let bits = values.iter().enumerate();
-                    *mask &= bits.fold(0, |found, (i, &v)| found | u64::from(members.has(v as i64)) << i);
-                }
-            }
-        });
+        let of = HeldSlots { physical, slots: self.slots() };
+        if let Some(values) = self.values.fixed() {
+            with_integer!(physical, T => {
+                values.narrow_where(of, |value: T| members.has(value as i64), masks);
+            });
+        }
     }
 }
 

@@ -17,7 +17,7 @@
 use crate::block::cells::{self, Slots};
 use crate::block::masks::WORDS;
 use crate::block::packed::{self, with_lanes};
-use crate::block::{Block, Codes, Fixed, Values, search};
+use crate::block::{Block, Codes, Fixed, Meaning, search};
 use crate::node::prefetch;
 use entasis_vector::{Buffer, Native, PhysicalType, Value};
 
@@ -71,10 +71,9 @@ impl Digest {
             let (Value::Integer(low), Value::Integer(high)) = (&block.zone.min, &block.zone.max) else {
                 return None;
             };
-            let (base, factor, codes) = match &block.values {
-                Values::FrameOfReference { base, codes } => (*base, 1, codes),
-                Values::Multiples(multiples) => (multiples.least(), multiples.factor(), multiples.codes()),
-                Values::Flat(buffer) => {
+            let (base, factor, codes) = match block.values.meaning() {
+                Meaning::Linear { base, factor, codes } => (base, factor, codes),
+                Meaning::Numbers(buffer) => {
                     return Digest::new(
                         (*low, *high),
                         (0, 1),
@@ -82,11 +81,11 @@ impl Digest {
                         CodeWidth::Plain(physical.width() as u8),
                     );
                 }
-                Values::Line(_) => {
+                Meaning::Bounds => {
                     let (low, high) = (i64::try_from(*low).ok()?, i64::try_from(*high).ok()?);
                     return Some(Digest { low, high, width: CodeWidth::Bounds, ..Digest::UNKNOWN });
                 }
-                _ => return None,
+                Meaning::Other => return None,
             };
             let (buffer, width) = match codes {
                 Codes::U8(buffer) => (buffer, CodeWidth::Plain(1)),

@@ -3,7 +3,7 @@
 use super::{Edit, Latch, Latched, Node};
 use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
-use crate::block::{Block, Scattered, Values};
+use crate::block::{Block, Scattered};
 use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
 use crate::tree::EncodedSlice;
 use crate::value::{Datum, Zone};
@@ -201,7 +201,7 @@ impl Slice {
 
     fn of_links(live: [u64; WORDS], blocks: Vec<Link<Block>>, edit: &Edit) -> Slice {
         // Only blocks that are written have views.
-        let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
+        let is_hot = blocks.iter().any(|block| block.has_views());
         let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
         let (stamp, key) = (edit.stamp, edit.key);

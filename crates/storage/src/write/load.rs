@@ -11,11 +11,12 @@
 
 use super::Writer;
 use super::demand::among;
-use super::looking::{Look, share, sort};
+use super::looking::sort;
 use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
 use crate::block::{Block, Fixed, Form, with_fixed};
+use crate::parallel::{Look, share};
 use crate::tree::key::{Key, count_not_above};
 use crate::tree::{EncodedSlice, RowGroup};
 use entasis_vector::statement::reserve;

@@ -20,7 +20,7 @@
 //! many rows    bulk                          changed and deleted
 //!              pieces ──▶ spread ◀── load    added as slices, or laid out again; through buckets if many
 //!                          ranks              words for keys of bytes, by which they go there
-//!              looking                       a sort that may be ended, and work that threads share out
+//!              looking                       a sort by several threads that may be ended
 //! by workload  demand                        where ghosts are wanted, and whether to move rows for it
 //! afterwards   tidy                          frees memory of deleted rows, at the end of a statement
 //!              upkeep ──▶ spread, kept       slices laid out or encoded again, in the background
@@ -39,7 +39,6 @@ mod row_check;
 mod spread;
 mod upkeep;
 
-pub(crate) use looking::{Look, share};
 pub(crate) use upkeep::has_small;
 
 use self::owned_row::OwnedRow;

@@ -9,7 +9,7 @@
 //!   laid out again, if they are many compared with these; otherwise they are inserted one by one.
 
 use super::demand::among;
-use super::looking::{Look, sort};
+use super::looking::sort;
 use super::ranks::Ranks;
 use super::row_check::Kept;
 use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
@@ -17,6 +17,7 @@ use super::{Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
 use crate::node::Link;
+use crate::parallel::Look;
 use crate::tree::key::{GRID_ROWS, GRID_SAMPLE, Key};
 use crate::tree::{Branch, EncodedSlice, Partition, Piece, RowGroup, RowId, Slice, zones_of};
 use crate::value::Datum;

@@ -8,8 +8,9 @@
 //! 2. Rows are sorted by those words, and by the bytes that were kept only where longer keys begin alike.
 //! 3. Rows with equal keys get the number of the first of them.
 
-use super::looking::{Look, share, sort};
+use super::looking::sort;
 use super::spread::SourceSlice;
+use crate::parallel::{Look, share};
 use crate::tree::key::{Key, LayoutKey};
 use entasis_vector::statement::{Growth, Looks};
 use entasis_vector::{Result, Schema};

@@ -21,6 +21,8 @@ pub mod definition;
 pub mod file;
 #[path = "../../src/node/mod.rs"]
 mod node;
+#[path = "../../src/parallel.rs"]
+mod parallel;
 #[path = "../../src/record/mod.rs"]
 mod record;
 #[path = "../../src/scan/mod.rs"]

@@ -5,7 +5,7 @@
 //! In memory entries stay as they are: vectors refer to them ([decision
 //! 52](../../../../../docs/decisions/0052-dictionaries-are-compressed-in-files.md)).
 
-use super::read::{Flaw, Reader};
+use super::reader::{Flaw, Reader};
 use super::{PLAIN_DICTIONARY, SHORTENED_DICTIONARY, Shared};
 use crate::backend::bytes::{Cursor, push_varint};
 use entasis_vector::{Dictionary, PhysicalType, StringView, Vector};

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `write` | a block to bytes. Dead slots become zeros if they may be written meanwhile |
 //! | `read` | untrusted bytes to a block |
+//! | `writer`, `reader` | what encodings write and read: numbers, codes, strings, patches |
 //! | `texts` | strings, compressed where that saves much |
 //! | `shared`, `read_shared`, `write_shared` | dictionaries and symbols |
 //! | `entries` | those of a dictionary, shortened and compressed where that saves much |
@@ -23,16 +24,20 @@
 mod entries;
 mod read;
 mod read_shared;
+mod reader;
 mod shared;
 mod texts;
 mod write;
 mod write_shared;
+mod writer;
 
 pub use read::read;
+pub(crate) use reader::{Flaw, Reader};
 pub(crate) use shared::WeakShared;
 pub use shared::{Shared, Symbols};
 pub(crate) use write::forget_order;
 pub use write::write;
+pub(crate) use writer::BlockWriter;
 
 use super::{Block, Values};
 use entasis_vector::{DataType, PhysicalType};
@@ -88,34 +93,12 @@ pub const PHYSICAL: [PhysicalType; 14] = [
     PhysicalType::Interval,
 ];
 
-/// The code of an encoding, as the table of [`super`] has it.
-pub(crate) fn code_of(values: &Values) -> u8 {
-    match values {
-        Values::Constant(_) => 0,
-        Values::FrameOfReference { .. } => 1,
-        Values::Flat(_) => 2,
-        Values::Dictionary { .. } => 3,
-        Values::Strings(_) => 4,
-        Values::Views(_) => 5,
-        Values::Sequence(_) => 6,
-        Values::Runs(_) => 7,
-        Values::Patched(_) => 8,
-        Values::Scaled(_) => 9,
-        Values::Singles(_) => 10,
-        Values::Fsst(_) => 11,
-        Values::Multiples(_) => 12,
-        Values::Split(_) => 13,
-        Values::Line(_) => 14,
-    }
-}
-
 impl Block {
     /// What the block shares with others.
     pub fn shared(&self) -> Shared {
         match &self.values {
-            Values::Dictionary { dictionary, .. } => Shared::Dictionary(dictionary.clone()),
-            Values::Fsst(fsst) => Shared::symbols(fsst.table().clone()),
-            _ => Shared::Nothing,
+            Values::Text(values) => values.shared(),
+            Values::Null | Values::Fixed(_) => Shared::Nothing,
         }
     }
 }

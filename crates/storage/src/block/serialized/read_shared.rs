@@ -1,8 +1,8 @@
 //! Bytes to the object that blocks of a row group share.
 
-use super::read::{Flaw, Reader, damaged};
+use super::read::damaged;
+use super::reader::{Flaw, Reader};
 use super::{Column, NOTHING, PLAIN_DICTIONARY, SHORTENED_DICTIONARY, SYMBOLS, Shared};
-use crate::backend::bytes::Cursor;
 use crate::block::fsst_codec::SymbolTable;
 use entasis_vector::{DataType, Result};
 use std::sync::Arc;
@@ -13,8 +13,7 @@ impl Shared {
     /// # Errors
     /// Corruption, if the bytes are no such object.
     pub fn read(bytes: &[u8], ty: DataType) -> Result<Shared> {
-        let mut reader =
-            Reader { cursor: Cursor::new(bytes), column: Column::of(ty), shared: &Shared::Nothing };
+        let mut reader = Reader::new(bytes, Column::of(ty), &Shared::Nothing);
         let shared = reader.shared().map_err(damaged)?;
         match reader.cursor.left() {
             0 => Ok(shared),

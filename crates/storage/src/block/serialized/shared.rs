@@ -37,13 +37,13 @@ impl WeakShared {
 }
 
 impl Symbols {
-    pub(super) fn table(&self) -> &Arc<SymbolTable> {
+    pub(crate) fn table(&self) -> &Arc<SymbolTable> {
         &self.0
     }
 }
 
 impl Shared {
-    pub(super) fn symbols(table: Arc<SymbolTable>) -> Shared {
+    pub(crate) fn symbols(table: Arc<SymbolTable>) -> Shared {
         Shared::Symbols(Symbols(table))
     }
 

@@ -5,7 +5,7 @@
 //! Why LZ4: it has no state outside of a block, so that each is read independently; symbols (FSST) save a
 //! little less and would have to be trained for each row group.
 
-use super::read::{Flaw, Reader, SHORT};
+use super::reader::{Flaw, Reader, SHORT};
 use crate::block::StringBytes;
 
 /// Strings of fewer bytes stay as they are.
@@ -51,7 +51,7 @@ fn write_ends(strings: &StringBytes, flag: u8, out: &mut Vec<u8>) {
 
 impl Reader<'_> {
     /// As many strings as slots.
-    pub(super) fn strings(&mut self, slots: usize) -> Result<StringBytes, Flaw> {
+    pub(crate) fn strings(&mut self, slots: usize) -> Result<StringBytes, Flaw> {
         let form = self.u8()?;
         let (width, is_compressed) = (form & !COMPRESSED, form & COMPRESSED != 0);
         let count = usize::from(self.u16()?);

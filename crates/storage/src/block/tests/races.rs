@@ -4,12 +4,15 @@
 //! This is the shipped path, vector loads included. `make races` runs it under ThreadSanitizer, which is told
 //! the races that decision 27 allows (`tests/races.txt`) and fails on any other.
 
-use crate::block::{Block, Codes, Fixed, Values, Views, with_fixed};
+use crate::block::{
+    Block, Codes, DictionaryCodes, Fixed, FixedValues, Flat, FrameOfReference, TextValues, Values, Views,
+    with_fixed,
+};
 use crate::tests::random::Random;
 use crate::value::{Datum, Zone};
 use crate::{BLOCK_ROWS, CodeSet};
 use entasis_vector::{
-    Buffer, DataType, Dictionary, Native, PhysicalType, StringHeap, StringView, Value, Vector, bitmap,
+    DataType, Dictionary, Native, PhysicalType, StringHeap, StringView, Value, Vector, bitmap,
 };
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,13 +59,17 @@ fn beside_a_writer<'a>(
 }
 
 /// A block of integers of a range, in a given encoding.
-fn check_integers(values: impl Fn(&[i128]) -> Values, physical: PhysicalType, range: RangeInclusive<i128>) {
+fn check_integers(
+    values: impl Fn(&[i128]) -> FixedValues,
+    physical: PhysicalType,
+    range: RangeInclusive<i128>,
+) {
     let (low, high) = (*range.start(), *range.end());
     let span = (high - low) as u64;
     let (mut random, live) = (Random(5), live());
     let rows: Vec<i128> = (0..BLOCK_ROWS).map(|_| low + i128::from(random.below(span))).collect();
     let zone = Zone { min: Value::Integer(low), max: Value::Integer(high), nulls: 0 };
-    let block = Block::new(BLOCK_ROWS, values(&rows), None, zone, false);
+    let block = Block::new(BLOCK_ROWS, Values::Fixed(values(&rows)), None, zone, false);
     let (least, most) = (low + i128::from(span / 4), high - i128::from(span / 4));
     let expected: [u64; WORDS] = std::array::from_fn(|word| {
         let is_found = |bit: &usize| (least..=most).contains(&rows[word * 64 + bit]);
@@ -93,18 +100,18 @@ fn check_integers(values: impl Fn(&[i128]) -> Values, physical: PhysicalType, ra
 
 #[test]
 fn live_slots_of_integers_are_read_while_ghosts_are_written() {
-    fn flat<T: Fixed + Native>(rows: &[i128]) -> Values {
+    fn flat<T: Fixed + Native>(rows: &[i128]) -> FixedValues {
         let values: Vec<T> = rows.iter().map(|&v| T::of_datum(Datum::Integer(v))).collect();
-        Values::Flat(Buffer::from_slice(&values))
+        FixedValues::Flat(Flat::new(&values, values.len()))
     }
     check_integers(flat::<i32>, PhysicalType::I32, -1_000_000..=1_000_000);
     check_integers(flat::<i64>, PhysicalType::I64, -(1 << 60)..=1 << 60);
     check_integers(flat::<i128>, PhysicalType::I128, -(1 << 62)..=1 << 62);
     for bits in [8, 16, 32] {
         let most = (1i128 << bits) - 1;
-        let codes = |rows: &[i128]| Values::FrameOfReference {
-            base: 100,
-            codes: Codes::new(most as u32, BLOCK_ROWS, rows.iter().map(|v| (v - 100) as u32)),
+        let codes = |rows: &[i128]| {
+            let codes = Codes::new(most as u32, BLOCK_ROWS, rows.iter().map(|v| (v - 100) as u32));
+            FixedValues::FrameOfReference(FrameOfReference { base: 100, codes })
         };
         check_integers(codes, PhysicalType::I64, 100..=100 + most);
     }
@@ -115,7 +122,8 @@ fn live_slots_of_floats_are_read_while_ghosts_are_written() {
     let live = live();
     let rows: Vec<f64> = (0..BLOCK_ROWS).map(|slot| slot as f64 / 8.0).collect();
     let zone = Zone { min: Value::Float(-1e9), max: Value::Float(1e9), nulls: 0 };
-    let block = Block::new(BLOCK_ROWS, Values::Flat(Buffer::from_slice(&rows)), None, zone, false);
+    let values = Values::Fixed(FixedValues::Flat(Flat::new(&rows, rows.len())));
+    let block = Block::new(BLOCK_ROWS, values, None, zone, false);
     let read = || {
         let mut out = vec![0.0; BLOCK_ROWS];
         block.decode_fixed::<f64>(PhysicalType::F64, 0, &mut out);
@@ -140,9 +148,10 @@ fn live_slots_of_strings_are_read_while_ghosts_are_written() {
     let code = |slot: usize| (slot * 7919 % texts.len()) as u32;
     let codes = Codes::new(texts.len() as u32, BLOCK_ROWS, (0..BLOCK_ROWS).map(code));
     let every_third = CodeSet::new(dictionary.clone(), (0..texts.len()).map(|i| i % 3 == 0).collect(), false);
-    for values in [Values::Views(views), Values::Dictionary { dictionary, codes }] {
-        let has_codes = matches!(&values, Values::Dictionary { .. });
-        let block = Block::new(BLOCK_ROWS, values, None, zone(), false);
+    let codes = TextValues::DictionaryCodes(DictionaryCodes { dictionary, codes });
+    for values in [TextValues::Views(views), codes] {
+        let block = Block::new(BLOCK_ROWS, Values::Text(values), None, zone(), false);
+        let has_codes = block.has_dictionary();
         let read = || {
             let (mut out, mut heap) = (vec![StringView::default(); BLOCK_ROWS], StringHeap::new());
             block.decode_views(0, &live, &mut out, &mut heap);

@@ -456,7 +456,7 @@ fn opened(directory: &Directory, hook: &Hook, left: &Arc<AtomicU64>) -> Process 
         directory.get(FilePart::Log).map_or_else(|| directory.put(FilePart::Log, Vec::new()), |(_, log)| log);
     let log: Arc<dyn Backend> = with(log);
     let reader = LogReader::open(log.clone(), ID, segment(), header.log_position, header.state);
-    let found = recover(&file, reader.expect("it is its log"), 1, &mut |_| Ok(())).expect("it is whole");
+    let found = recover(&file, reader.expect("it is its log"), &mut |_| Ok(())).expect("it is whole");
     let log = Arc::new(Log::resume(log, found.tail).expect("nothing fails"));
     if header.state == State::Closed {
         let (roots, log_position) = (header.roots, header.log_position);

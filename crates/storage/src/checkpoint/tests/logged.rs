@@ -46,10 +46,12 @@ impl Logged {
         self.log.wait(self.log.position(), Synchronous::Full).expect("memory does not fail");
         let [file, log] = self.backends.each_ref().map(|own| MemoryBackend::of("copy", own.bytes()));
         let backends = [file, log];
-        let file = DataFile::open(Arc::new(backends[0].clone()), Access::Write).expect("it is a database");
+        let file = DataFile::open(Arc::new(backends[0].clone()), Access::Write)
+            .expect("it is a database")
+            .with_threads(2);
         let (header, medium) = (file.header(), Arc::new(backends[1].clone()));
         let log = LogReader::open(medium.clone(), ID, segment(), header.log_position, header.state);
-        let found = recover(&file, log.expect("it is its log"), 2, &mut |_| Ok(())).expect("they fit");
+        let found = recover(&file, log.expect("it is its log"), &mut |_| Ok(())).expect("they fit");
         let log = Arc::new(Log::resume(medium, found.tail).expect("memory does not fail"));
         let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
         let loads = Loads::new(&file, &images);
@@ -131,7 +133,7 @@ impl Logged {
 /// What a data file and a log of these bytes are opened as.
 pub(super) fn recovered(bytes: [Vec<u8>; 2], batching: Batching) -> Result<Recovered> {
     let [file, log] = bytes.map(|bytes| Arc::new(MemoryBackend::of("copy", bytes)));
-    let file = DataFile::open(file, Access::Write)?;
+    let file = DataFile::open(file, Access::Write)?.with_threads(2);
     let header = file.header();
     let log = LogReader::open(log, ID, segment(), header.log_position, header.state)?;
     recover_by(batching, &file, log, &mut |_| Ok(()))

@@ -1,6 +1,5 @@
 //! Describes blocks and dictionaries, for users who want to know where a table's memory goes.
 
-use crate::block::Values;
 use crate::tree::RowGroup;
 use crate::value::Zone;
 use entasis_vector::Dictionary;
@@ -64,7 +63,7 @@ impl RowGroup {
         let mut found: Vec<(*const Dictionary, DictionaryInfo)> = Vec::new();
         for slice in &self.slices {
             let block = slice.block(column);
-            let Values::Dictionary { dictionary, .. } = &block.values else { continue };
+            let Some(dictionary) = block.dictionary() else { continue };
             let address = Arc::as_ptr(dictionary);
             match found.iter_mut().find(|(other, _)| *other == address) {
                 Some((_, info)) => info.blocks += 1,
