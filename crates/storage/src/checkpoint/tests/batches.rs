@@ -74,7 +74,7 @@ fn new_table(number: u64) -> TableEntry {
     let (schema, options) = (schema(), options(number));
     let table = Table::with_options(format!("t{number}"), schema.clone(), options.clone());
     let key = Key { name: format!("i{number}"), columns: vec![INDEXED], kind: KeyKind::Index };
-    let Some(index) = index::index_table(&key, &schema, &options).filter(|_| number % 2 == 0) else {
+    let Some(index) = index::index_table(&key, &schema, &options).filter(|_| number.is_multiple_of(2)) else {
         return TableEntry::plain(table);
     };
     let options =
