@@ -139,7 +139,7 @@ impl Shared {
     /// # Errors
     /// Those of [`Shared::open`].
     pub(crate) fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Shared> {
-        Shared::keeping(Durable::on(file, log)?, config)
+        Shared::keeping(Durable::on(file.with_threads(config.threads), log)?, config)
     }
 
     fn keeping((durable, catalog): (Durable, Catalog), config: Config) -> Result<Shared> {
