@@ -155,30 +155,51 @@ def statements(workload, rows, seed):
             yield "Q4", INSERT, (new, *range(16))
 
 
-def beside(rows, operations):
-    """Statements a second, and median microseconds by query, by engine and workload."""
-    results = []
-    for name in ("duckdb", "sqlite", "entasis"):
+def run_for(seconds, engine, stream, times):
+    """Runs statements of a stream for so many seconds; returns how many a second, and how many failed."""
+    count, failed, begin = 0, 0, time.perf_counter()
+    while time.perf_counter() - begin < seconds:
+        kind, sql, parameters = next(stream)
+        start = time.perf_counter_ns()
         try:
-            ENGINES[name]()
-        except ImportError:
-            continue
-        for workload in WORKLOADS:
-            engine, times = ENGINES[name](), {}
+            engine.run(sql, parameters)
+        except Exception:  # A new key that is there already.
+            failed += 1
+        times.setdefault(kind, []).append((time.perf_counter_ns() - start) / 1000)
+        count += 1
+    return count / (time.perf_counter() - begin), failed
+
+
+def beside(rows, rounds, seconds):
+    """Statements a second, and median microseconds by query, by engine and workload. Within a workload the engines
+    take turns; the first round warms them up."""
+    results = []
+    for workload in WORKLOADS:
+        runs = {}
+        for name in ("duckdb", "sqlite", "entasis"):
+            try:
+                engine = ENGINES[name]()
+            except ImportError:
+                continue
             engine.load(rows, "sorted")
-            failed, begin = 0, time.perf_counter()
-            for (kind, sql, parameters), _ in zip(statements(workload, rows, 1), range(operations)):
-                start = time.perf_counter_ns()
-                try:
-                    engine.run(sql, parameters)
-                except Exception:  # A new key that is there already.
-                    failed += 1
-                times.setdefault(kind, []).append((time.perf_counter_ns() - start) / 1000)
-            rate = operations / (time.perf_counter() - begin)
-            medians = {kind: round(statistics.median(own), 1) for kind, own in sorted(times.items())}
+            runs[name] = engine, statements(workload, rows, 1), [], []
+        for turn in range(rounds + 1):
+            for engine, stream, rates, own in runs.values():
+                times = {}
+                rate, failed = run_for(seconds, engine, stream, times)
+                if turn > 0:
+                    rates.append(rate)
+                    own.append((times, failed))
+        for name, (engine, _, rates, own) in runs.items():
+            of_kind = {}
+            for times, _ in own:
+                for kind, micros in times.items():
+                    of_kind.setdefault(kind, []).extend(micros)
+            medians = {kind: round(statistics.median(micros), 1) for kind, micros in sorted(of_kind.items())}
+            rate, failed = statistics.median(rates), sum(failed for _, failed in own)
             print(f"{name:10}{workload:26}{rate:10.0f}/s  {medians}  {failed} failed", flush=True)
             results.append({"engine": name, "version": engine.version, "workload": workload, "per_second": rate,
-                            "median_us": medians, "failed": failed})
+                            "rounds": rates, "median_us": medians, "failed": failed})
     return results
 
 
@@ -187,12 +208,13 @@ def main():
     parser.add_argument("--bench", default="target/release/entasis-casper", help="the program")
     parser.add_argument("--only", default=",".join(part for part in [*PARTS, "beside"] if not part.startswith(("model", "costs"))))
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the part beside")
-    parser.add_argument("--operations", type=int, default=5_000, help="of the part beside")
+    parser.add_argument("--rounds", type=int, default=5, help="of the part beside")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each engine's turn there")
     arguments = parser.parse_args()
     for part in arguments.only.split(","):
         if part == "beside":
-            content = {"rows": arguments.rows, "operations": arguments.operations}
-            keep("casper", "casper-beside", content | {"results": beside(arguments.rows, arguments.operations)})
+            content = {name: getattr(arguments, name) for name in ("rows", "rounds", "seconds")}
+            keep("casper", "casper-beside", content | {"results": beside(**content)})
             continue
         record = measure(arguments.bench, part)
         path = keep("casper", f"casper-{part}", record)

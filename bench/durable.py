@@ -11,7 +11,7 @@
 | tpch | TPC-H from Parquet to a file, with checkpoint and closing: time, size, memory | half of DuckDB's time, 0.8 of its size |
 | open | a fresh process opens a file and runs a query | 50 ms until it is open |
 | latency | updates by key with and without checkpoints, `synchronous` full and off | within twice |
-| replay | the process is killed when the log has 500 MB: the time of the next opening | 10 s |
+| replay | the process is killed when the log has 500 MB: the time of the next opening | 5 s |
 | hap | single rows of the HAP table in a file, `synchronous` off, compared with memory | 1.3 times |
 
 Unless stated otherwise, all commits are synced (SQLite: WAL, `synchronous` FULL). Each engine runs in a
@@ -37,8 +37,8 @@ from engines import ROOT, generate, keep, tables_in
 
 PARTS = ["commits", "batches", "tpch", "open", "latency", "replay", "hap"]
 THREADS = [1, 8, 32]
-#: 500 MB in 10 s.
-REPLAY = 50
+#: 500 MB in 5 s.
+REPLAY = 100
 #: TPC-H's sixth query: a scan of four columns.
 SIXTH = """SELECT sum(l_extendedprice * l_discount) FROM lineitem WHERE l_shipdate >= DATE '1994-01-01'
     AND l_shipdate < DATE '1995-01-01' AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24"""

@@ -102,6 +102,8 @@ pub use session::host_functions::{Function, MakeTable, TableArgument, cast_value
 pub use state::config::{self, Config};
 pub use state::database::Database;
 pub use state::refuse_database;
+#[doc(hidden)]
+pub use transaction::turns::Turn;
 pub use values::arguments::{Argument, Arguments};
 pub use values::convert::{self, Date, Decimal, FromValue, Time, Timestamp, ToValue};
 pub use values::params::{self, Given, Params};

@@ -57,6 +57,10 @@ fn callable<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, P
 /// The types of a statement's parameters, and the names and types of its result's columns.
 type Description = (Vec<String>, Vec<(String, String)>);
 
+/// What a transaction keeps while it is tried again, if it is its turn.
+#[pyclass]
+struct Turn(Option<entasis::Turn>);
+
 /// A connection to a database. Threads may share it; their statements run one at a time.
 #[pyclass(frozen, subclass, module = "entasis")]
 pub struct Connection {
@@ -331,6 +335,19 @@ impl Connection {
     /// Rolls back the open transaction, if there is one.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, "ROLLBACK")
+    }
+
+    /// Waits for the time to try a transaction that has conflicted `conflicts` times. `turn` is what the last
+    /// call for it returned; the result is kept until it is done.
+    fn _turn(
+        &self,
+        py: Python<'_>,
+        conflicts: usize,
+        turn: Option<&Bound<'_, Turn>>,
+    ) -> PyResult<Turn> {
+        let connection = self.session.connection()?;
+        let turn = turn.and_then(|turn| turn.borrow_mut().0.take());
+        Ok(Turn(py.detach(|| connection.turn(conflicts, turn))))
     }
 
     /// True while a transaction is open.

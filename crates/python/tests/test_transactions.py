@@ -103,7 +103,7 @@ def test_threads_that_write_the_same_row_all_succeed(table):
     def run():
         con = table.duplicate()
         for _ in range(20):
-            con.retry(add, attempts=1000)
+            con.retry(add)
 
     threads = [threading.Thread(target=run) for _ in range(3)]
     for thread in threads:

@@ -154,7 +154,7 @@ impl Durable {
         let read = config.opening.clone().map(|progress| Arc::new(Bytes::new(progress, 0)));
         let mut made = Made::default();
         let (file, data) = opening::open_file(path, read.as_ref(), &mut made)?;
-        let file = file.with_readers(config.threads);
+        let file = file.with_threads(config.threads);
         let log_path = opening::log_path(&data.path);
         let found = opening::find_log(&log_path)?;
         let header = file.header();
@@ -189,7 +189,7 @@ impl Durable {
         Ok((durable, catalog))
     }
 
-    /// Opens the database in open files.
+    /// Opens the database in open files, with so many threads.
     pub(super) fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
         let recovered = recovered(&file, log.clone(), file.header().state)?;
         Durable::resumed(file, log, recovered)

@@ -30,6 +30,7 @@ use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::state::config::{Config, format_bytes};
 use crate::state::workload_stats::{Record, Records};
+use crate::transaction::turns::Turns;
 use entasis_engine::exec::{Learned, MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::backend::{Backend, FileId, Process};
 use entasis_storage::checkpoint::NameChanges;
@@ -85,6 +86,8 @@ pub(crate) struct Shared {
     costs: CurrentCosts,
     /// Number of connections so far.
     connections: AtomicU64,
+    /// Whose turn it is among transactions that conflict.
+    pub(crate) turns: Arc<Turns>,
     /// Does upkeep of tables after writes.
     upkeep: Upkeep,
     /// Bytes of single rows that were written since the tables were charged.
@@ -136,7 +139,7 @@ impl Shared {
     /// # Errors
     /// Those of [`Shared::open`].
     pub(crate) fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Shared> {
-        Shared::keeping(Durable::on(file, log)?, config)
+        Shared::keeping(Durable::on(file.with_threads(config.threads), log)?, config)
     }
 
     fn keeping((durable, catalog): (Durable, Catalog), config: Config) -> Result<Shared> {
@@ -167,6 +170,7 @@ impl Shared {
             records: Records::default(),
             costs: CurrentCosts::default(),
             connections: AtomicU64::new(0),
+            turns: Arc::default(),
             upkeep: Upkeep::default(),
             uncharged: AtomicUsize::new(0),
             is_full: AtomicBool::new(false),

@@ -274,7 +274,7 @@ impl Files for FilesByName {
         self.may_lack_log
     }
 
-    fn readers(&self) -> usize {
+    fn threads(&self) -> usize {
         self.threads
     }
 }

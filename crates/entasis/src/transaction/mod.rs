@@ -24,6 +24,7 @@
 //! transaction at its commit (`docs/design/locks.md`).
 
 pub(crate) mod target_database;
+pub(crate) mod turns;
 
 use crate::constraints::catch_up::CatchUp;
 use crate::constraints::validation::Predicates;

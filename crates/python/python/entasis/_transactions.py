@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import random
-import time
 from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
 
 from ._entasis import ConflictError, InterfaceError, ProgrammingError
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-#: Seconds of the first wait between two attempts, which doubles, and of the longest.
-_FIRST, _LONGEST = 0.001, 0.5
 #: Savepoints have names of their own, so that one block cannot end that of another.
 _numbers = itertools.count(1)
 
@@ -61,13 +57,14 @@ def retry(connection: Connection, work: Callable[[Connection], _Result], attempt
         raise ProgrammingError(
             "retry() begins a transaction of its own, and one is open: it would see the same rows again"
         )
-    for attempt in itertools.count(1):
+    turn = None
+    for conflicts in itertools.count():
+        # Whoever has lost has the turn until it is done, so that nobody loses always.
+        turn = connection._turn(conflicts, turn)
         try:
             with transaction(connection):
                 return work(connection)
         except ConflictError:
-            if attempt == attempts:
+            if conflicts + 1 == attempts:
                 raise
-        # Of random length, so that two that conflict do not meet again.
-        time.sleep(random.uniform(0, min(_LONGEST, _FIRST * 2**attempt)))
     raise AssertionError("one of the attempts is the last")

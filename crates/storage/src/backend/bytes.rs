@@ -92,7 +92,23 @@ impl<'a> Cursor<'a> {
     }
 
     /// An integer as [`push_zigzag`] writes it.
+    // PERF: most numbers have 63 bits at most, and to shift 128 takes several instructions for each byte.
+    #[inline]
     pub(crate) fn zigzag(&mut self) -> Option<i128> {
+        let mut number = 0u64;
+        for (at, &byte) in self.0.iter().take(9).enumerate() {
+            number |= u64::from(byte & 0x7F) << (7 * at);
+            if byte & 0x80 == 0 {
+                self.0 = &self.0[at + 1..];
+                return Some(((number >> 1) as i64 ^ -((number & 1) as i64)).into());
+            }
+        }
+        self.wide_zigzag()
+    }
+
+    /// The same for integers of up to 128 bits.
+    #[cold]
+    fn wide_zigzag(&mut self) -> Option<i128> {
         let mut number = 0u128;
         for shift in (0..128).step_by(7) {
             let byte = self.u8()?;

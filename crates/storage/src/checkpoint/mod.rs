@@ -29,7 +29,8 @@
 //! | `loads`, `pieces`, `stored` | many rows that are added to a table, for the log; what the file has of them |
 //! | `recover` | a file and its log: the state behind the last commit |
 //! | `follow` | the same beside another process that writes to them, again and again |
-//! | `replay` | what commits of the log did, done once more |
+//! | `replay` | what a commit of the log did, done once more |
+//! | `batches` | the same with many commits at once, where nobody else knows the tables |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `counted`, `fences` | what was counted of a row group, and fences, as bytes |
 //! | `source` | a cursor over bytes that are not trusted |
@@ -37,6 +38,7 @@
 //! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must
 //! not overlap.
 
+mod batches;
 mod checkpoint_state;
 mod costs;
 mod counted;

@@ -44,7 +44,7 @@ pub(super) fn table(
         let group = reader.group(&index, at)?;
         Ok((RestoredGroup { counted: manifest.counted[number].clone(), ..group }, (at, index)))
     };
-    let read = share((file.readers(), &|| Ok(())), manifest.groups.len(), reader, read)?;
+    let read = share((file.threads(), &|| Ok(())), manifest.groups.len(), reader, read)?;
     let (groups, indexes): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     check_fences(file, extent, &shape, &groups)?;
     check_numbers(file, extent, &shape, &manifest, &indexes)?;

@@ -29,10 +29,11 @@
 //! What is seen is a prefix of the commits, and has all that were handed to the operating system before it
 //! was asked for. Neither file is written to, or locked: the writer cannot be kept waiting.
 
+use super::batches::{Batches, Batching};
 use super::objects::{Relation, lasting, tables_of};
 use super::read_all;
 use super::record::Checkpointed;
-use super::replay::{KnownObjects, Replay, at, redo};
+use super::replay::{KnownObjects, Replay, at};
 use crate::backend::{Backend, FileId};
 use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::definition::ObjectId;
@@ -83,8 +84,8 @@ pub trait Files: Debug + Send {
         false
     }
 
-    /// How many threads may read a table at once.
-    fn readers(&self) -> usize {
+    /// How many threads may read its tables at once.
+    fn threads(&self) -> usize {
         1
     }
 }
@@ -346,15 +347,16 @@ fn makes_heirs(commit: &Commit) -> bool {
 fn read_all_of(files: &dyn Files, file: &DataFile) -> Result<(Read, KnownObjects, u64)> {
     let header = file.header();
     let Read { names, loaded, mut log } = read_checkpoint(files, file, &header, &BTreeMap::new())?;
-    let mut replay = Replay::of(file, names);
+    let mut batches = Batches::new(Replay::of(file, names), Batching::by(1));
     let mut position = header.log_position;
     if let Some((_, log)) = &mut log {
         while let Some(commit) = log.next_commit_beside()? {
-            replay.commit(&commit.records, &mut redo).map_err(|error| at(log, &commit, &error))?;
             position = commit.end;
+            batches.take(commit, log)?;
         }
+        batches.write(log)?;
     }
-    let Replay { names, known, .. } = replay;
+    let Replay { names, known, .. } = batches.replay;
     Ok((Read { names, loaded, log }, known, position))
 }
 
@@ -424,7 +426,7 @@ fn is_without_log(files: &dyn Files) -> Result<bool> {
 fn open_data(files: &dyn Files) -> Result<(FileId, DataFile)> {
     let opened = files.open(FilePart::Data).map_err(|error| Error::io(files.name(FilePart::Data), &error))?;
     let (id, backend) = opened.ok_or_else(|| missing(files))?;
-    Ok((id, DataFile::open(backend, Access::Read)?.with_readers(files.readers())))
+    Ok((id, DataFile::open(backend, Access::Read)?.with_threads(files.threads())))
 }
 
 /// Opens the log that has the name now, at a position.

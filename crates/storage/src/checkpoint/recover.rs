@@ -1,14 +1,15 @@
 //! Recovery: the state of a file, and what the log says was done since.
 //!
 //! 1. [`super::open`] makes the catalog and the tables of the newest checkpoint.
-//! 2. The records of each commit are done once more, in the order of the log ([`super::replay`]).
+//! 2. The commits of the log are done once more, in batches of some megabytes ([`super::batches`]).
 //! 3. What the log refers to in the file ([`super::images`]) is taken out of the free pages, and is known to
 //!    the next checkpoint. Pages that neither it nor the checkpoint reaches are free.
 //!
 //! The log is not written meanwhile, so a machine that stops here is opened again as before.
 
+use super::batches::{Batches, Batching};
 use super::record::Checkpointed;
-use super::replay::{Replay, at, redo};
+use super::replay::Replay;
 use crate::catalog::Catalog;
 use crate::file::DataFile;
 use crate::wal::{LogReader, Tail};
@@ -26,25 +27,40 @@ pub struct Recovered {
     pub commits: u64,
 }
 
-/// Opens a file together with its log, which was opened at the position that the file says. `progress` is
-/// told the position, now and then.
+/// Opens a file together with its log, which was opened at the position that the file says, with as many
+/// threads as the file may have. `progress` is told the position, now and then.
 ///
 /// # Errors
 /// I/O; corruption, with the place.
 pub fn recover(
     file: &DataFile,
+    log: LogReader,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<Recovered> {
+    recover_by(Batching::by(file.threads()), file, log, progress)
+}
+
+/// The same, with batches as they are wanted.
+///
+/// # Errors
+/// Those of [`recover`].
+pub(super) fn recover_by(
+    batching: Batching,
+    file: &DataFile,
     mut log: LogReader,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<Recovered> {
     let (catalog, written) = super::open(file)?;
-    let mut replay = Replay { claims: true, written, ..Replay::of(file, catalog.version()) };
-    let mut commits = 0;
+    log.read_ahead();
+    let replay = Replay { claims: true, written, ..Replay::of(file, catalog.version()) };
+    let (mut batches, mut commits) = (Batches::new(replay, batching), 0);
     while let Some(commit) = log.next_commit()? {
         progress(commit.position)?;
-        replay.commit(&commit.records, &mut redo).map_err(|error| at(&log, &commit, &error))?;
+        batches.take(commit, &log)?;
         commits += 1;
     }
-    let Replay { names, written, .. } = replay;
+    batches.write(&log)?;
+    let Replay { names, written, .. } = batches.replay;
     file.keep_only(&written.reached())?;
     let catalog = if commits == 0 { catalog } else { Catalog::of(names) };
     Ok(Recovered { catalog, written, tail: log.end()?, commits })

@@ -202,7 +202,8 @@ impl<'a> Replay<'a> {
         if is_there { Ok(()) } else { Err(damaged("what it drops is not there")) }
     }
 
-    fn sequence(&mut self, record: Record<'_>) -> Result<()> {
+    /// Goes on with the numbers of a sequence as a record says.
+    pub(super) fn sequence(&mut self, record: Record<'_>) -> Result<()> {
         let mut source = Source::of_record(record.body());
         let (id, next) = (source.varint()?, source.maybe(Source::i64)?);
         source.end()?;

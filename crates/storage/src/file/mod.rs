@@ -76,8 +76,8 @@ pub struct DataFile {
     syncing: Mutex<()>,
     /// Why a write or a sync has failed, after which nothing is written any more.
     failure: OnceLock<String>,
-    /// How many threads may read tables of it at once, at least 1.
-    readers: usize,
+    /// How many threads may read its tables, and repeat its log, at once, at least 1.
+    threads: usize,
 }
 
 /// The state of the pages.
@@ -201,18 +201,18 @@ impl DataFile {
         let pages = Mutex::new(Pages { space, given_up: Vec::new(), ahead: BTreeMap::new() });
         let (newest, seen) = (Mutex::new(newest), Mutex::new(seen));
         let (turn, syncing, failure) = (Mutex::new(()), Mutex::new(()), OnceLock::new());
-        DataFile { backend, id, access, pages, newest, seen, turn, syncing, failure, readers: 1 }
+        DataFile { backend, id, access, pages, newest, seen, turn, syncing, failure, threads: 1 }
     }
 
-    /// The same file, tables of which up to so many threads may read at once.
+    /// The same file, whose tables up to so many threads may read, and whose log they may repeat, at once.
     #[must_use]
-    pub fn with_readers(self, readers: usize) -> DataFile {
-        DataFile { readers: readers.max(1), ..self }
+    pub fn with_threads(self, threads: usize) -> DataFile {
+        DataFile { threads: threads.max(1), ..self }
     }
 
-    /// How many threads may read tables of it at once.
-    pub(crate) fn readers(&self) -> usize {
-        self.readers
+    /// How many threads may read its tables, and repeat its log, at once.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Finds the newest state that the writer has committed, and returns its header; for files that are only

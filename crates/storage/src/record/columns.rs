@@ -111,7 +111,7 @@ impl Columns<'_> {
 
 impl Names {
     /// The number of rows.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Names::Numbers(runs) => runs.iter().map(|(_, rows)| rows).sum(),
             Names::Columns(piece) => piece.rows as u64,

@@ -24,7 +24,7 @@ mod tests;
 mod write;
 
 pub(crate) use columns::{gather, names_of};
-pub(crate) use read::{Change, Record, Records};
+pub(crate) use read::{Change, Record, RecordReader, Records};
 pub(crate) use row::{Names, RowName, Wording, push_values, read_values};
 pub(crate) use write::{Recorder, push_record};
 
@@ -38,7 +38,7 @@ pub(crate) mod kind {
     pub(super) const INSERT_MANY: u8 = 4;
     pub(super) const UPDATE_MANY: u8 = 5;
     pub(super) const DELETE_MANY: u8 = 6;
-    pub(super) const LOAD: u8 = 7;
+    pub(crate) const LOAD: u8 = 7;
     pub(super) const CLEAR: u8 = 8;
     pub(crate) const PUT: u8 = 9;
     pub(crate) const DROP: u8 = 10;

@@ -12,6 +12,16 @@ use entasis_vector::Result;
 /// An iterator over the records of a commit.
 pub(crate) struct Records<'a>(Cursor<'a>);
 
+/// What is the same for all records of a table, and is made once for many of them.
+pub(crate) struct RecordReader<'s> {
+    shape: &'s Shape,
+    wording: Wording,
+    /// All columns.
+    all: Vec<usize>,
+    /// The columns whose values are in a name.
+    named: Vec<usize>,
+}
+
 /// A record whose body has not been looked at.
 #[derive(Clone)]
 pub(crate) struct Record<'a> {
@@ -64,6 +74,20 @@ pub(crate) enum Change<'a> {
     Clear,
 }
 
+impl<'s> RecordReader<'s> {
+    /// For records of a table of this shape.
+    pub(crate) fn of(shape: &'s Shape) -> RecordReader<'s> {
+        let wording = Wording::of(shape);
+        let (all, named) = (Vec::from_iter(0..shape.schema.len()), wording.columns());
+        RecordReader { shape, wording, all, named }
+    }
+
+    /// What identifies the rows of the table.
+    pub(crate) fn wording(&self) -> &Wording {
+        &self.wording
+    }
+}
+
 impl<'a> Records<'a> {
     /// The records that consist of these bytes.
     pub(crate) fn new(bytes: &'a [u8]) -> Records<'a> {
@@ -96,6 +120,11 @@ impl<'a> Record<'a> {
         self.kind
     }
 
+    /// True if it is about many rows of one table, and has their names or values.
+    pub(crate) fn has_many(&self) -> bool {
+        [kind::INSERT_MANY, kind::UPDATE_MANY, kind::DELETE_MANY].contains(&self.kind)
+    }
+
     /// True if it is about the rows of one table.
     pub(crate) fn is_of_rows(&self) -> bool {
         ![kind::PUT, kind::DROP, kind::SEQUENCE, kind::INHERIT].contains(&self.kind)
@@ -114,30 +143,30 @@ impl<'a> Record<'a> {
         self.body.varint().ok_or_else(|| damaged(SHORT))
     }
 
-    /// What it does to the table, whose shape is given. To be called after [`Record::table`].
+    /// What it does to the table, for which there is a reader. To be called after [`Record::table`].
     ///
     /// # Errors
     /// Corruption, if it is no record of such a table.
-    pub(crate) fn change(mut self, shape: &Shape) -> Result<Change<'a>> {
-        let change = self.read(shape, &Wording::of(shape)).map_err(damaged)?;
+    pub(crate) fn change(mut self, reader: &RecordReader<'_>) -> Result<Change<'a>> {
+        let change = self.read(reader).map_err(damaged)?;
         match self.body.left() {
             0 => Ok(change),
             _ => Err(damaged("more bytes than it has")),
         }
     }
 
-    fn read(&mut self, shape: &Shape, wording: &Wording) -> Result<Change<'a>, Flaw> {
-        let all = &Vec::from_iter(0..shape.schema.len());
-        let all = Columns { shape, columns: all };
+    fn read(&mut self, reader: &RecordReader<'_>) -> Result<Change<'a>, Flaw> {
+        let (shape, wording) = (reader.shape, &reader.wording);
+        let all = Columns { shape, columns: &reader.all };
+        let named = &Columns { shape, columns: &reader.named };
         let body = &mut self.body;
         Ok(match self.kind {
             kind::INSERT => Change::Insert { number: number(wording, body)?, row: all.read(body)? },
-            kind::DELETE => Change::Delete(read_name(shape, wording, body)?),
+            kind::DELETE => Change::Delete(read_name(named, wording, body)?),
             kind::UPDATE => {
-                let name = read_name(shape, wording, body)?;
-                let columns = columns(shape, body)?;
-                let new = Columns { shape, columns: &columns }.read(body)?;
-                Change::Update(name, columns.into_iter().zip(new).collect())
+                let name = read_name(named, wording, body)?;
+                let columns = &columns(shape, body)?;
+                Change::Update(name, Columns { shape, columns }.read_pairs(body)?)
             }
             kind::INSERT_MANY => {
                 Change::InsertMany { first: number(wording, body)?, piece: all.read_piece(body)? }

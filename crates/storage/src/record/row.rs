@@ -99,13 +99,29 @@ impl Columns<'_> {
 
     /// Reads the next row.
     pub(super) fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Result<Vec<Datum<'a>>, Flaw> {
+        let mut row = Vec::with_capacity(self.columns.len());
+        self.each(cursor, |_, datum| row.push(datum))?;
+        Ok(row)
+    }
+
+    /// Reads the next row, each value with its column.
+    pub(super) fn read_pairs<'a>(&self, cursor: &mut Cursor<'a>) -> Result<Vec<(usize, Datum<'a>)>, Flaw> {
+        let mut pairs = Vec::with_capacity(self.columns.len());
+        self.each(cursor, |column, datum| pairs.push((column, datum)))?;
+        Ok(pairs)
+    }
+
+    /// Calls `each` with the columns and the values of the next row.
+    fn each<'a>(&self, cursor: &mut Cursor<'a>, mut each: impl FnMut(usize, Datum<'a>)) -> Result<(), Flaw> {
         let nulls = read_bits(self.columns.len(), cursor)?;
-        let values = self.types().enumerate();
-        let value = |(at, ty): (usize, DataType)| match nulls[at / 8] >> (at % 8) & 1 {
-            0 => read_value(ty, cursor),
-            _ => Ok(Datum::Null),
-        };
-        values.map(value).collect()
+        for (at, (&column, ty)) in self.columns.iter().zip(self.types()).enumerate() {
+            let datum = match nulls[at / 8] >> (at % 8) & 1 {
+                0 => read_value(ty, cursor)?,
+                _ => Datum::Null,
+            };
+            each(column, datum);
+        }
+        Ok(())
     }
 }
 
@@ -212,17 +228,15 @@ pub(super) fn push_name(name: &RowName<'_>, shape: &Shape, wording: &Wording, ou
     }
 }
 
-/// Reads the next name.
+/// Reads the next name, whose values, if it has any, are those of the columns `named`.
 pub(super) fn read_name<'a>(
-    shape: &Shape,
+    named: &Columns<'_>,
     wording: &Wording,
     cursor: &mut Cursor<'a>,
 ) -> Result<RowName<'a>, Flaw> {
-    let columns = &wording.columns();
-    let row = Columns { shape, columns };
     Ok(match wording {
         Wording::Numbers => RowName::Number(cursor.varint().ok_or(SHORT)?),
-        Wording::Key(_) => RowName::Key(row.read(cursor)?),
-        Wording::Rows(_) => RowName::Row(row.read(cursor)?),
+        Wording::Key(_) => RowName::Key(named.read(cursor)?),
+        Wording::Rows(_) => RowName::Row(named.read(cursor)?),
     })
 }

@@ -75,10 +75,11 @@ fn assert_same(a: &[Datum<'_>], b: &[Datum<'_>]) {
 
 /// The changes of some records.
 fn changes<'a>(bytes: &'a [u8], shape: &Shape) -> Vec<Change<'a>> {
+    let reader = RecordReader::of(shape);
     let change = |record: entasis_vector::Result<Record<'a>>| {
         let mut record = record.expect("a record");
         assert_eq!(record.table().unwrap(), TABLE);
-        record.change(shape).expect("a record of the table")
+        record.change(&reader).expect("a record of the table")
     };
     Records::new(bytes).map(change).collect()
 }
@@ -226,11 +227,11 @@ fn many_rows_come_back() {
 /// Reads all that can be read of bytes, whatever they are. How many records they are.
 fn read_all(bytes: &[u8], shape: &Shape) -> usize {
     let all: Vec<usize> = (0..shape.schema.len()).collect();
-    let mut read = 0;
+    let (reader, mut read) = (RecordReader::of(shape), 0);
     for record in Records::new(bytes) {
         let change = record.and_then(|mut record| {
             record.table()?;
-            record.change(shape)
+            record.change(&reader)
         });
         let Ok(change) = change else { continue };
         read += 1;

@@ -1,7 +1,7 @@
 //! Tables: the newest version of some rows, who may change it when, and what goes on beside it.
 //!
 //! ```text
-//! redo                          repeats what the log says
+//! redo_batch ──▶ redo           repeats what the log says, many records at once or one by one
 //! fork  kept  together          versions that a statement or a transaction writes apart from the head; new
 //!                               values that it keeps beside one; several heads at once
 //! writer                        changes of rows, to the head or to a fork
@@ -41,6 +41,7 @@ mod overlay;
 mod pending_updates;
 mod reader;
 mod redo;
+mod redo_batch;
 mod restore;
 mod rewrite;
 mod row_sample;

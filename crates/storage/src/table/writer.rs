@@ -21,6 +21,7 @@ use crate::scan::lookup;
 use crate::scan::row::{self, datum};
 use crate::scan::rows;
 use crate::tree::branch::Savepoint;
+use crate::tree::key::Key;
 use crate::tree::{Branch, Root, RowId, Shape, runs_of};
 use crate::value::{Datum, Sketch};
 use crate::write::Writer;
@@ -328,6 +329,20 @@ impl<'a> TableWriter<'a> {
             log.push(Operation::Append { pieces, sketches, first });
         }
         Ok(())
+    }
+
+    /// True if it pays to encode rows for [`TableWriter::hang`], so many, of which the first and least has
+    /// the key `first`; without a layout key any.
+    pub(super) fn takes_pieces(&mut self, rows: usize, first: &Key) -> bool {
+        let shape = &self.table.shape;
+        Writer { shape, branch: self.branch() }.takes_pieces(rows as u64, first)
+    }
+
+    /// Counts a value that a row had, though it was never written.
+    pub(super) fn count(&mut self, column: usize, datum: Datum<'_>) {
+        if !datum.is_null() {
+            self.sketches()[column].add(datum.hash());
+        }
     }
 
     /// Where the data file has rows that are to be added: they are written there if they are many, the table

@@ -1,7 +1,7 @@
 //! How a transaction sees tables, and writes to them.
 
 use super::touched::{Saved, Touched, in_order, lock_all};
-use crate::record::Record;
+use crate::record::{Record, RecordReader};
 use crate::table::{
     AppendedRows, HeadGuard, Interrupt, OwnedWriteGuard, PendingUpdates, ReadLoad, SingleRows, Table,
     TableFork, TableReader, TableSnapshot, TableWriter, Waiter,
@@ -224,8 +224,8 @@ impl Transaction {
         record: Record<'_>,
         load: &mut ReadLoad<'_>,
     ) -> Result<()> {
-        let change = record.change(&table.shape)?;
-        self.write(table).redo(change, load)
+        let change = record.change(&RecordReader::of(&table.shape))?;
+        self.write(table).redo(&change, load)
     }
 
     /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.

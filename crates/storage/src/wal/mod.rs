@@ -25,6 +25,7 @@
 //! Invariants: positions never decrease; after a failed write or sync, everything is refused. Not here: what
 //! records mean, when checkpoints happen.
 
+mod ahead;
 pub mod frame;
 mod reader;
 mod segments;

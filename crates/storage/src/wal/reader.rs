@@ -5,6 +5,7 @@
 //! read once stays as it is, unless a disk has lost writes: so a frame of a later run counts only if the last
 //! frame before it is still there.
 
+use super::ahead::Ahead;
 use super::frame::{FrameHeader, HEADER_BYTES, Kind};
 use super::segments::{FIRST, MOST_POSITIONS, SegmentBytes, Segments};
 use crate::backend::bytes::{checksum, u64_at};
@@ -70,6 +71,8 @@ impl Tail {
 pub struct LogReader {
     backend: Arc<dyn Backend>,
     segments: Segments,
+    /// What was read ahead, if that is done.
+    ahead: Option<Ahead>,
     position: u64,
     /// As in [`Tail`].
     synced: u64,
@@ -114,6 +117,7 @@ impl LogReader {
         Ok(LogReader {
             backend,
             segments,
+            ahead: None,
             position,
             synced: position,
             run: 0,
@@ -128,6 +132,11 @@ impl LogReader {
     /// The position after the last frame that was read.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Reads far ahead from now on, in a log that nobody writes to.
+    pub fn read_ahead(&mut self) {
+        self.ahead = Some(Ahead::default());
     }
 
     /// Finds the segments again, for a log that another process writes to.
@@ -175,8 +184,13 @@ impl LogReader {
                 self.parts.entry(transaction).or_default().append(&mut payload);
                 continue;
             }
-            let mut records = self.parts.remove(&transaction).unwrap_or_default();
-            records.append(&mut payload);
+            let records = match self.parts.remove(&transaction) {
+                Some(mut records) => {
+                    records.append(&mut payload);
+                    records
+                }
+                None => payload,
+            };
             return Ok(Some(Commit { position: header.position, end: header.end(), records }));
         }
         Ok(None)
@@ -184,11 +198,9 @@ impl LogReader {
 
     /// The frame that comes next, if there is a whole one.
     fn next_frame(&mut self) -> Result<Option<(FrameHeader, Vec<u8>)>> {
-        let backend = &*self.backend;
-        let io = |error| refused(backend, &error);
         let position = self.segments.bytes.room_for_frame(self.position);
         let mut header = [0; HEADER_BYTES];
-        self.misses_segments = !self.segments.read(backend, position, &mut header).map_err(io)?;
+        self.misses_segments = !self.read(position, &mut header)?;
         if self.misses_segments {
             return Ok(None);
         }
@@ -208,7 +220,7 @@ impl LogReader {
             return Ok(None);
         }
         let mut payload = vec![0; header.bytes as usize];
-        let is_there = self.segments.read(backend, start, &mut payload).map_err(io)?;
+        let is_there = self.read(start, &mut payload)?;
         let is_short = header.kind != Kind::Close && payload.len() < TRANSACTION_BYTES;
         // A transaction without a number has no parts.
         let is_part_of_none = !is_short && header.kind == Kind::Part && u64_at(&payload, 0) == 0;
@@ -226,6 +238,15 @@ impl LogReader {
         (self.position, self.run, self.last) = (header.end(), header.run, Some(header));
         self.synced = self.synced.max(header.durable);
         Ok(Some((header, payload)))
+    }
+
+    /// Fills `out` with the bytes from a position on. False if a segment is missing.
+    fn read(&mut self, position: u64, out: &mut [u8]) -> Result<bool> {
+        let read = match &mut self.ahead {
+            Some(ahead) => ahead.read((&self.segments, &*self.backend), position, out),
+            None => self.segments.read(&*self.backend, position, out),
+        };
+        read.map_err(|error| refused(&*self.backend, &error))
     }
 
     /// True if a frame follows the last one that was read. Within a run it always does; a later run

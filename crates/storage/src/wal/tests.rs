@@ -74,6 +74,36 @@ fn records_of_all_lengths_come_back_over_many_openings() {
     }
 }
 
+/// Pieces that are read ahead end where segments end, and frames do not.
+#[test]
+fn a_log_that_is_read_ahead_has_the_same_commits() {
+    for seed in 1..10 {
+        let (mut random, backend) = (Random(seed), MemoryBackend::new("log"));
+        let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
+        let mut cut = 0;
+        for _ in 0..100 {
+            commit(&log, &records(&mut random)).expect("no faults");
+            if random.below(30) == 0 {
+                cut = log.position();
+                log.cut(cut).expect("no faults");
+            }
+        }
+        let [mut one, mut other] = [0; 2].map(|_| reader(&backend, cut).expect("it is whole"));
+        other.read_ahead();
+        loop {
+            let next = one.next_commit().expect("no faults");
+            assert_eq!(next, other.next_commit().expect("no faults"));
+            if next.is_none() {
+                break;
+            }
+        }
+        assert_eq!(
+            [one, other].map(|reader| reader.end().expect("it is whole").position()),
+            [log.position(); 2]
+        );
+    }
+}
+
 #[test]
 fn parts_count_with_their_commit() {
     let backend = MemoryBackend::new("log");

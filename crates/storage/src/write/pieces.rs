@@ -27,6 +27,9 @@ use std::sync::Arc;
 
 /// By key: rows are laid out again if the table has fewer than so many times their number.
 const FEW: u64 = 2;
+/// In the order of insertion: rows that fill fewer slices are not worth encoding for [`Writer::hang`], since
+/// the slice before them stays as full as it was.
+const SLICES_MIN: u64 = 4;
 /// Rows whose keys are words are distributed to buckets before they are sorted if there are so many row
 /// groups, or more.
 const BUCKETS_MIN: usize = 3;
@@ -51,15 +54,36 @@ impl Writer<'_> {
         }
         let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
         self.settle_grid(&pieces, rows as usize);
-        let many = rows * FEW > self.branch.root.rows;
-        if (many || rows >= self.shape.options.group_slots as u64 / 4) && self.is_behind(&pieces) {
+        if self.may_be_behind(rows) && self.is_behind(&pieces) {
             self.hang_behind(pieces);
-        } else if many {
+        } else if self.are_many(rows) {
             self.lay_all(&pieces, workers, look)?;
         } else {
             pieces.iter().try_for_each(|piece| self.insert_piece(piece, look))?;
         }
         Ok(())
+    }
+
+    /// True if it pays to encode rows for [`Writer::hang`], so many, of which the first and least has the
+    /// key `first`: they will not be inserted one by one.
+    pub(crate) fn takes_pieces(&self, rows: u64, first: &Key) -> bool {
+        let slices = rows / self.shape.options.block_slots as u64;
+        if self.shape.key.is_none() {
+            return slices >= SLICES_MIN;
+        }
+        let is_behind = || self.last_key().is_none_or(|last| last <= *first);
+        slices > 0 && (self.are_many(rows) || (self.may_be_behind(rows) && is_behind()))
+    }
+
+    /// By key: true if so many rows are laid out together with those of the table.
+    fn are_many(&self, rows: u64) -> bool {
+        rows * FEW > self.branch.root.rows
+    }
+
+    /// By key: true if so many rows become row groups of their own, should they come in order behind those of
+    /// the table.
+    fn may_be_behind(&self, rows: u64) -> bool {
+        self.are_many(rows) || rows >= self.shape.options.group_slots as u64 / 4
     }
 
     /// Makes the grid of a curve of a sample of the first rows, if they are enough.
@@ -229,23 +253,11 @@ impl Writer<'_> {
     /// make whole partitions.
     fn is_behind(&self, pieces: &[Arc<Piece>]) -> bool {
         let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
-        let (options, root) = (&shape.options, &self.branch.root);
+        let options = &shape.options;
         if !options.partition_slots().is_multiple_of(options.block_slots) {
             return false;
         }
-        let mut last: Option<Key> = root.groups.last().map(|group| {
-            let partition = group.partitions.len() - 1;
-            let (slots, least) = (group.partitions[partition].slots(), group.fences.get(partition));
-            let mut last = least;
-            group.each_live(slots.clone(), |position| {
-                let (slice, slot) = (
-                    (slots.start + position) / group.block_slots,
-                    (slots.start + position) % group.block_slots,
-                );
-                last = last.clone().max(shape.key_of(group, slice as u32, slot as u32));
-            });
-            last
-        });
+        let mut last = self.last_key();
         let mut follows = |slice: &EncodedSlice, slot: usize| {
             let next =
                 key.of_row(|column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical()));
@@ -259,6 +271,23 @@ impl Writer<'_> {
                 follows(slice, 0) && follows(slice, slice.rows - 1)
             }
             _ => (0..slice.rows).all(|slot| follows(slice, slot)),
+        })
+    }
+
+    /// The greatest key of a row, or where the last partition begins if it has none.
+    fn last_key(&self) -> Option<Key> {
+        self.branch.root.groups.last().map(|group| {
+            let partition = group.partitions.len() - 1;
+            let (slots, least) = (group.partitions[partition].slots(), group.fences.get(partition));
+            let mut last = least;
+            group.each_live(slots.clone(), |position| {
+                let (slice, slot) = (
+                    (slots.start + position) / group.block_slots,
+                    (slots.start + position) % group.block_slots,
+                );
+                last = last.clone().max(self.shape.key_of(group, slice as u32, slot as u32));
+            });
+            last
         })
     }
 

@@ -369,7 +369,7 @@ struct Opened {
 fn open(disk: &FaultyDisk) -> Result<Opened> {
     let bytes = SegmentBytes::new(4096).expect("some sectors");
     let medium: Arc<dyn Backend> = Arc::new(disk.file("log"));
-    let file = DataFile::open(Arc::new(disk.file("data")), Access::Write)?;
+    let file = DataFile::open(Arc::new(disk.file("data")), Access::Write)?.with_threads(2);
     let header = file.header();
     let reader = LogReader::open(medium.clone(), ID, bytes, header.log_position, header.state)?;
     let found = recover(&file, reader, &mut |_| Ok(()))?;

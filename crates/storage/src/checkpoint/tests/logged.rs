@@ -4,6 +4,8 @@
 use super::{ID, create};
 use crate::backend::MemoryBackend;
 use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
+use crate::checkpoint::batches::Batching;
+use crate::checkpoint::recover::recover_by;
 use crate::checkpoint::{
     Checkpointed, Images, Loads, Moment, NameChanges, Recovered, checkpoint, log_all, recover,
 };
@@ -44,7 +46,9 @@ impl Logged {
         self.log.wait(self.log.position(), Synchronous::Full).expect("memory does not fail");
         let [file, log] = self.backends.each_ref().map(|own| MemoryBackend::of("copy", own.bytes()));
         let backends = [file, log];
-        let file = DataFile::open(Arc::new(backends[0].clone()), Access::Write).expect("it is a database");
+        let file = DataFile::open(Arc::new(backends[0].clone()), Access::Write)
+            .expect("it is a database")
+            .with_threads(2);
         let (header, medium) = (file.header(), Arc::new(backends[1].clone()));
         let log = LogReader::open(medium.clone(), ID, segment(), header.log_position, header.state);
         let found = recover(&file, log.expect("it is its log"), &mut |_| Ok(())).expect("they fit");
@@ -100,14 +104,15 @@ impl Logged {
         self.backends[0].bytes()
     }
 
+    /// The bytes of the log.
+    pub(super) fn log_bytes(&self) -> Vec<u8> {
+        self.log.wait(self.log.position(), Synchronous::Full).expect("memory does not fail");
+        self.backends[1].bytes()
+    }
+
     /// What a data file of these bytes is opened as, with a copy of the log.
     pub(super) fn recovered_from(&self, bytes: Vec<u8>) -> Result<Recovered> {
-        self.log.wait(self.log.position(), Synchronous::Full)?;
-        let log = MemoryBackend::of("copy", self.backends[1].bytes());
-        let file = DataFile::open(Arc::new(MemoryBackend::of("copy", bytes)), Access::Write)?;
-        let header = file.header();
-        let log = LogReader::open(Arc::new(log), ID, segment(), header.log_position, header.state)?;
-        recover(&file, log, &mut |_| Ok(()))
+        recovered([bytes, self.log_bytes()], Batching::by(2))
     }
 
     pub(super) fn check(&self) {
@@ -123,6 +128,15 @@ impl Logged {
         let (all, free) = self.file.size();
         assert_eq!(taken + pages(map.bytes) + 3 + free, all, "pages that nobody has");
     }
+}
+
+/// What a data file and a log of these bytes are opened as.
+pub(super) fn recovered(bytes: [Vec<u8>; 2], batching: Batching) -> Result<Recovered> {
+    let [file, log] = bytes.map(|bytes| Arc::new(MemoryBackend::of("copy", bytes)));
+    let file = DataFile::open(file, Access::Write)?.with_threads(2);
+    let header = file.header();
+    let log = LogReader::open(log, ID, segment(), header.log_position, header.state)?;
+    recover_by(batching, &file, log, &mut |_| Ok(()))
 }
 
 /// The tables of a version, with all rows. Blocks may differ: what is done once more is encoded once more.

@@ -5,12 +5,14 @@
 //! whole      all types, layouts, encodings, objects: there and back
 //! changes    what a later checkpoint writes, and what it must not leave out
 //! logged     names in the log: recovery of file and log
+//! batches    many commits of the log at once, and one by one
 //! heirs      tables that are made of others with other columns
 //! loads      many rows in the file before their commit, and what becomes of them
 //! damage     disks that stop, bytes that rot
 //! beside     followers, while a writer does anything
 //! ```
 
+mod batches;
 mod beside;
 mod changes;
 mod damage;
@@ -50,10 +52,15 @@ impl Store {
         self.last = save(&self.file, catalog, &self.last).expect("memory does not fail");
     }
 
-    /// What is in the file, opened as a copy.
+    /// What is in the file, opened as a copy: by several threads, as by one.
     fn opened(&self) -> (Catalog, Checkpointed) {
-        let file = DataFile::open(Arc::new(MemoryBackend::of("copy", self.backend.bytes())), Access::Write);
-        open(&file.expect("it is a database")).expect("it is whole")
+        let [alone, together] = [1, 3].map(|readers| {
+            let copy = Arc::new(MemoryBackend::of("copy", self.backend.bytes()));
+            let file = DataFile::open(copy, Access::Write).expect("it is a database");
+            open(&file.with_threads(readers)).expect("it is whole")
+        });
+        assert_same(&alone.0.version(), &together.0.version());
+        together
     }
 
     /// Makes a checkpoint, and compares what is read back.
