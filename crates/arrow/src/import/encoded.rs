@@ -19,7 +19,10 @@ pub(super) fn decoded(array: &dyn Array, offset: usize, rows: usize) -> Result<O
     let taken = match array.data_type() {
         ArrowType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            take(dictionary.values(), &dictionary.keys().slice(offset, rows), None)
+            let values = dictionary.values();
+            // What is taken from runs has no NULL for a key that is NULL.
+            let resolved = decoded(values, 0, values.len())?;
+            take(resolved.as_ref().unwrap_or(values), &dictionary.keys().slice(offset, rows), None)
         }
         ArrowType::RunEndEncoded(ends, _) => {
             let runs = match ends.data_type() {
