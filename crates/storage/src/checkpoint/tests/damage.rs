@@ -5,6 +5,7 @@ use crate::backend::{Backend, FaultyDisk, Operation};
 use crate::catalog::{Catalog, CatalogVersion, Entry, TableEntry};
 use crate::checkpoint::Checkpointed;
 use crate::definition::{Counting, Sequence};
+use crate::node::living;
 use crate::tests::random::Random;
 use crate::{Compression, Datum, Layout, Table, TableOptions};
 use entasis_vector::{DataType, ErrorKind, Field};
@@ -93,7 +94,10 @@ fn inverted_bytes_are_found_or_do_not_matter() {
         }
         let mut rotten = bytes.clone();
         rotten[at] ^= 1 << (at % 8);
-        match state_of(Arc::new(MemoryBackend::of("rotten", rotten))) {
+        let nodes = living();
+        let opened = state_of(Arc::new(MemoryBackend::of("rotten", rotten)));
+        assert_eq!(living(), nodes, "nodes that are left of what could not be opened, byte {at}");
+        match opened {
             Ok(state) if state == right => harmless += 1,
             // The log says that there was a newer one.
             Ok(state) => assert!(state == before && (newest..newest + PAGE).contains(&at), "byte {at}"),
