@@ -237,9 +237,10 @@ impl SymbolTable {
     /// True if the texts of codes, which may be those of several texts one after the other, are sure to be
     /// ASCII: all symbols are, and so is each byte behind an escape. If false, they may be ASCII as well.
     ///
-    /// Every byte that looks like an escape is taken for one. That is right as long as the bytes behind escapes
-    /// are ASCII, since these do not look like one. Where a damaged text ends with an escape, the byte behind it
-    /// is a code of the next text; so it is taken for a byte that there is not, and its symbol is ASCII.
+    /// Every byte that looks like an escape is taken for one. That is right as long as the bytes behind
+    /// escapes are ASCII, since these do not look like one. Where a damaged text ends with an escape, the
+    /// byte behind it is a code of the next text: it is taken for a byte that there is not, and its symbol
+    /// is ASCII.
     // PERF: it looks at pairs of bytes, whatever they are, in vectors. To decompress the texts takes thirty
     // times as long.
     pub(crate) fn is_surely_ascii(&self, codes: &[u8]) -> bool {

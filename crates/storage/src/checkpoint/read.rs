@@ -2,7 +2,7 @@
 //! whole, and stay in memory.
 //!
 //! ```text
-//! manifests ──▶ empty tables ──▶ row groups of all tables, each by one of several threads ──▶ tables with rows
+//! manifests ──▶ empty tables ──▶ row groups of all tables, each by one thread ──▶ tables with rows
 //!                                index, blocks, nodes of the tree, record
 //! ```
 //! As many threads as may read the file take one row group after the other, and do all that is done for each
