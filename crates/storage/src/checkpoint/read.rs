@@ -58,7 +58,7 @@ pub(super) fn rows(file: &DataFile, tables: Vec<Unread>) -> Result<Vec<(ObjectId
         numbers.map(move |number| (table, number))
     };
     let tasks: Vec<(usize, usize)> = tables.iter().enumerate().flat_map(groups).collect();
-    let reader = || Reader { file, extents: HashMap::new(), spare: Vec::new() };
+    let reader = || Reader { file, extents: Vec::new(), spare: Vec::new() };
     let work = |reader: &mut Reader<'_>, task: usize, _: Look<'_>| {
         let (table, number) = tasks[task];
         reader.group(&tables[table], number)
@@ -147,8 +147,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Reads row groups, one after the other.
 struct Reader<'a> {
     file: &'a DataFile,
-    /// The bytes of the row group's data extents, by offset.
-    extents: HashMap<u64, Vec<u8>>,
+    /// The bytes of the row group's data extents, which are few, each with its offset.
+    extents: Vec<(u64, Vec<u8>)>,
     /// Memory for the bytes of the next extents.
     // PERF: the kernel clears memory that is new, which takes as long as reading what the system has cached.
     spare: Vec<Vec<u8>>,
@@ -171,17 +171,19 @@ impl Reader<'_> {
 
     /// The row group of an index, which was read from the extent `at`.
     fn encoded(&mut self, of: &Unread, index: &GroupIndex, at: Extent) -> Result<RestoredGroup> {
-        self.spare.extend(self.extents.drain().map(|(_, bytes)| bytes));
+        self.spare.extend(self.extents.drain(..).map(|(_, bytes)| bytes));
         for extent in index.extents() {
             let mut bytes = self.spare.pop().unwrap_or_default();
             self.file.read_parts(extent, &mut bytes)?;
-            self.extents.insert(extent.offset, bytes);
+            self.extents.push((extent.offset, bytes));
         }
         let shape = &of.table.shape;
         let mut shared = Vec::with_capacity(index.shared.len());
         for (column, place) in &index.shared {
-            shared.push(self.shared(of, place, shape.schema[*column].ty)?);
+            shared.push((self.shared(of, place, shape.schema[*column].ty)?, 0));
         }
+        let sharers = index.slices.iter().flat_map(|slice| &slice.blocks).filter_map(|block| block.shared);
+        sharers.for_each(|number| shared[number].1 += 1);
         let columns = shape.schema.len();
         let mut slices: Vec<Vec<Block>> = index.slices.iter().map(|_| Vec::with_capacity(columns)).collect();
         for column in 0..columns {
@@ -207,7 +209,8 @@ impl Reader<'_> {
 
     /// The bytes of a place, whose checksum is verified.
     fn bytes(&self, place: &Place) -> Result<&[u8]> {
-        let extent = self.extents.get(&place.extent.offset).map_or(&[][..], Vec::as_slice);
+        let extent = self.extents.iter().find(|(offset, _)| *offset == place.extent.offset);
+        let extent = extent.map_or(&[][..], |(_, bytes)| &bytes[..]);
         let bytes = extent.get(place.range()).filter(|own| checksum(own, self.file.seed()) == place.checksum);
         bytes.ok_or_else(|| self.file.damaged(place.in_file(), "the checksum of a block is wrong"))
     }
@@ -221,12 +224,13 @@ impl Reader<'_> {
         Ok(lock(&of.shared).entry(place.in_file()).or_insert(read).clone())
     }
 
+    /// A block of the row group of an index. `shared` is what blocks share, each with how many they are.
     fn block(
         &self,
         shape: &Shape,
         index: &GroupIndex,
         (number, column): (usize, usize),
-        shared: &[Shared],
+        shared: &[(Shared, usize)],
         at: Extent,
     ) -> Result<Block> {
         let slice = &index.slices[number];
@@ -235,7 +239,7 @@ impl Reader<'_> {
             false => Block::without_slots(),
             true => {
                 let bytes = self.bytes(&own.place)?;
-                let shared = own.shared.map_or(&Shared::Nothing, |number| &shared[number]);
+                let shared = own.shared.map_or(&Shared::Nothing, |number| &shared[number].0);
                 let column = Column::of(shape.schema[column].ty);
                 serialized::read(bytes, column, shared).map_err(|error| self.damaged(&own.place, &error))?
             }
@@ -245,9 +249,8 @@ impl Reader<'_> {
         if block.slots() > width || !has_memory {
             return Err(self.file.damaged(at.offset, "live slots that a block does not have"));
         }
-        if own.shared.is_some() && block.has_codes_of_strings() {
-            let sharers = index.slices.iter().filter(|slice| slice.blocks[column].shared == own.shared);
-            block.share_symbols(sharers.count());
+        if let Some(number) = own.shared.filter(|_| block.has_codes_of_strings()) {
+            block.share_symbols(shared[number].1);
         }
         Ok(block)
     }
