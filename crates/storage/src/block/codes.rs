@@ -162,7 +162,7 @@ impl Codes {
     }
 
     /// The greatest of the first `slots` codes, or of all if they are packed; no other thread sees the block.
-    // PERF: in vectors. One code after the other takes twenty times as long.
+    // PERF: in vectors, where codes one by one are unpacked one by one.
     pub(crate) fn greatest(&self, slots: usize) -> u64 {
         with_plain!(
             self,

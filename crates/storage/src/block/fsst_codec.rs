@@ -241,8 +241,8 @@ impl SymbolTable {
     /// escapes are ASCII, since these do not look like one. Where a damaged text ends with an escape, the
     /// byte behind it is a code of the next text: it is taken for a byte that there is not, and its symbol
     /// is ASCII.
-    // PERF: it looks at pairs of bytes, whatever they are, in vectors. To decompress the texts takes thirty
-    // times as long.
+    // PERF: it looks at pairs of bytes, whatever they are, which the compiler does in vectors. To decompress
+    // the texts takes several instructions for each code, and memory for them.
     pub(crate) fn is_surely_ascii(&self, codes: &[u8]) -> bool {
         const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
         if self.symbols.iter().fold(0u64, |all, symbol| all | symbol) & HIGH != 0 {
