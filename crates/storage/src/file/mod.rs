@@ -574,7 +574,12 @@ fn read_unverified(backend: &dyn Backend, extent: Extent, payload: &mut Vec<u8>)
         let what = format!("an extent of {} bytes is to be here, and the file has {length}", extent.bytes);
         return Err(damaged(backend, extent.offset, &what));
     }
-    payload.resize(extent.bytes as usize, 0);
+    let bytes = extent.bytes as usize;
+    if payload.capacity() < bytes {
+        // PERF: to grow it would move what it has, and clear memory that the system has just cleared.
+        *payload = vec![0; bytes];
+    }
+    payload.resize(bytes, 0);
     backend.read(extent.offset, payload).map_err(|error| refused(backend, &error))
 }
 
