@@ -219,6 +219,7 @@ fn a_disk_that_stops_has_the_old_state_or_the_new_one() {
                 }
                 let file = DataFile::open(Arc::new(backend.clone()), Access::Write).expect("it is whole");
                 let (opened, last) = open(&file).expect("one of both states is whole");
+                file.assert_each_page_is_of_one(&last.reached());
                 let found = state(&opened.version());
                 assert!(found == new || (found == old && saved.is_err()), "stopped at {stop}");
                 if found == new {

@@ -77,6 +77,7 @@ impl Store {
         let taken: u64 = self.last.extents().values().map(|extent| pages(extent.bytes)).sum();
         let (all, free) = self.file.size();
         assert_eq!(taken + pages(map.bytes) + 3 + free, all, "pages that nobody has");
+        self.file.assert_each_page_is_of_one(&self.last.reached());
     }
 }
 
