@@ -44,6 +44,8 @@ NAME = re.compile(
     re.I | re.X,
 )
 MISSING = re.compile(r"there is no table (?!function)\"?([\w]+)")
+#: The cause where a transaction goes on after a statement that fails, as it does in Entasis.
+GOES_ON = "[errors in transactions]"
 ZONE = re.compile(r"\s*(re)?set\s+((local|session)\s+)?time\s*zone\b", re.I)
 WORD = re.compile(r"\w+")
 
@@ -98,6 +100,8 @@ class Run:
         self.made: set[str] = set()
         #: Names that are not as they should be, with the cause.
         self.lost: dict[str, str] = {}
+        #: What each session's open transaction has changed.
+        self.changed: dict[str, list[str]] = {}
         #: Sessions whose transaction is not as it should be.
         self.broken: dict[str, str] = {}
 
@@ -125,12 +129,9 @@ class Run:
         reason, ours = self._try(record, sql)
         if not reason:
             self.outcome.passed += 1
-            if re.match(r"\s*(drop|create)\b", sql, re.I):
-                self._regain(sql)
-            if re.match(r"\s*(commit|rollback|end|abort)\b(?!\s+to)", sql, re.I):
-                self.broken.pop(record.session, None)
+            self._passed(record, sql)
             return
-        if cause and (ours or reason.startswith("other rows")):
+        if cause and (ours or reason.startswith("other rows") or cause == GOES_ON):
             if cause.startswith("["):
                 self.outcome.explained[cause[1:-1]] += 1
             else:
@@ -151,6 +152,25 @@ class Run:
             examples.append((self.file, record.line, sql))
         self._lose(sql, record.session, f"[{known.name}]" if known else reason)
 
+    def _passed(self, record: Record, sql: str) -> None:
+        session = record.session
+        if re.match(r"\s*(drop|create)\b", sql, re.I):
+            self._regain(sql)
+        if re.match(r"\s*(commit|rollback|end|abort)\b", sql, re.I):
+            self.broken.pop(session, None)
+        if not self.sessions[session].in_transaction:
+            self.changed.pop(session, None)
+            return
+        changed = self.changed.setdefault(session, [])
+        if CHANGES.match(sql):
+            changed.extend(_names(sql)[:1])
+        # An expected error: others undo all that the transaction has changed, and refuse what follows in it.
+        if self.said and self.dialect in (Dialect.POSTGRES, Dialect.DUCKDB):
+            self.broken.setdefault(session, GOES_ON)
+        if self.broken.get(session) == GOES_ON:
+            for name in changed:
+                self.lost.setdefault(name, GOES_ON)
+
     def _leave_out(self, record: Record, sql: str, rule: str) -> None:
         """Runs what may be needed later. If that fails, what it should have made is left out as well."""
         wrong = "not run" if record.left_out else self._try(record, sql)[0]
@@ -167,7 +187,7 @@ class Run:
         """What is wrong, and whether Entasis has said so. Nothing is wrong if the first is empty."""
         self.said = ""
         if CHANGES.match(sql):
-            self.made.update(name.strip('"').split(".")[-1].lower() for name in NAME.findall(sql)[:1])
+            self.made.update(_names(sql)[:1])
         session = self.sessions.get(record.session)
         if session is None:
             session = self.sessions[record.session] = self.database.duplicate()
@@ -230,15 +250,16 @@ class Run:
             cause = cause.removeprefix("after: ")
         # What could not be dropped is there, or was not before.
         if CHANGES.match(sql) and not re.match(r"\s*drop\b", sql, re.I):
-            for name in NAME.findall(sql)[:1]:
-                self.lost.setdefault(name.strip('"').split(".")[-1].lower(), cause)
+            for name in _names(sql)[:1]:
+                self.lost.setdefault(name, cause)
         connection = self.sessions.get(session)
         if connection is not None and connection.in_transaction and not cause.startswith("*"):
             self.broken.setdefault(session, cause)
 
     def _regain(self, sql: str) -> None:
-        for name in NAME.findall(sql)[:1] if re.match(r"\s*create\b", sql, re.I) else NAME.findall(sql):
-            self.lost.pop(name.strip('"').split(".")[-1].lower(), None)
+        created = re.match(r"\s*create\b", sql, re.I)
+        for name in _names(sql)[: 1 if created else None]:
+            self.lost.pop(name, None)
 
 
 def _of_arrow(value: Any, type: str) -> Any:
@@ -253,6 +274,11 @@ def _of_arrow(value: Any, type: str) -> Any:
     if isinstance(value, dict):
         return {name: _of_arrow(field, "") for name, field in value.items()}
     return value
+
+
+def _names(sql: str) -> list[str]:
+    """The names of objects that a statement names, without their schemas."""
+    return [name.strip('"').split(".")[-1].lower() for name in NAME.findall(sql)]
 
 
 def group(error: Exception) -> str:

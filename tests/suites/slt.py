@@ -121,7 +121,8 @@ def _read(lines: list[str], first: int, state: _State) -> Iterator[Record]:
 
 _COMMANDS = {
     "hash-threshold", "halt", "mode", "require", "require-env", "load", "restart", "reconnect",
-    "sleep", "set", "reset", "unzip", "tags", "template", "test-env", "continue", "include", "control", "subtest", "endloop",
+    "sleep", "set", "reset", "unzip", "tags", "template", "test-env",
+    "continue", "include", "control", "subtest", "endloop",
 }  # fmt: skip
 
 

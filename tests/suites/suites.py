@@ -98,7 +98,8 @@ def printed(outcome: Outcome, reasons: int) -> None:
     )
     print(
         f"{records} records, {portable} portable, {outcome.passed} passed "
-        f"({_percent(outcome.passed, portable)}, {_percent(outcome.passed, portable - lacking)} without what Entasis does not have)"
+        f"({_percent(outcome.passed, portable)}, {_percent(outcome.passed, portable - lacking)} "
+        "without what Entasis does not have)"
     )
     for title, counter in (
         ("left out", outcome.left_out),

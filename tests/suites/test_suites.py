@@ -212,6 +212,18 @@ def test_what_follows_from_a_failure_has_its_cause():
     assert outcome.left_out == {"types of one engine": 1, verdicts.AFTER: 1}
 
 
+def test_a_transaction_goes_on_after_an_error():
+    outcome = ran(
+        "statement ok\nCREATE TABLE t(a INTEGER)\n\nstatement ok\nBEGIN\n\n"
+        "statement ok\nINSERT INTO t VALUES (1)\n\nstatement error\nSELECT b FROM t\n\n"
+        "statement error\nSELECT a FROM t\n\nstatement ok\nCOMMIT\n\n"
+        "query I\nSELECT count(*) FROM t\n----\n0\n\n"
+        "query I\nSELECT 1\n----\n2\n"
+    )
+    assert (outcome.passed, outcome.explained) == (5, {"errors in transactions": 2})
+    assert outcome.failed == {"other rows: values": 1}
+
+
 def test_a_setting_that_orders_leaves_out_what_it_would_order():
     text = "statement ok\nSET default_null_order='{}'\n\nquery I\nSELECT 1 ORDER BY 1\n----\n1\n"
     assert ran(text.format("nulls_first")).left_out == {"settings and catalog": 1, verdicts.AFTER: 1}
