@@ -5,8 +5,8 @@ that ends it. So both files are walked together: after a line of the statements 
 until the next line of the statements. A table says by its ruler how wide its columns are, and ends with its
 number of rows.
 
-Two statements that end on one line share what is printed after it, and so do those of `psql`'s own commands.
-Their results are left out.
+Two statements that end on one line share what is printed after it, so that either outcome of each is right.
+What one of `psql`'s own commands sends, or prints in another form, is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ TOKEN = re.compile(
     """,
     re.X | re.S,
 )
-FROM_STDIN = re.compile(r"copy\b.*\bfrom\s+stdin\b", re.I | re.S)
+QUERY = re.compile(r"\s*\(*\s*(select|values|table|with|show|explain|execute|fetch)\b", re.I)
+#: What a statement that begins as a query does instead.
+INTO = re.compile(r"\b(into|insert|update|delete|merge)\b", re.I)
+FROM_STDIN = re.compile(r"copy\b.*\bfrom\s+std(in|out)\b", re.I | re.S)
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,22 @@ class Statement:
     #: Its lines in the file, from 0.
     first: int
     last: int
+    #: The last line of the data that follow it, which psql does not repeat.
+    data: int
 
 
 def read(sql: str, out: str) -> Iterator[Record]:
     """One record per statement. Rows of a result have their values separated by tabs, NULL being empty."""
     given, printed = sql.split("\n"), out.split("\n")
     known = list(statements(sql))
+    #: Where a line is printed for the last time: some are not, if psql is told so.
+    last = {text: i for i, text in enumerate(printed)}
     at = line = 0
     for i, statement in enumerate(known):
         while line <= statement.last:
             at, line = _behind(printed, at, given[line]), line + 1
-        following = next((text for text in given[line:] if text), None)
+        line = statement.data + 1
+        following = next((text for text in given[line:] if text and last.get(text, -1) >= at), None)
         output: list[str] = []
         while at < len(printed) and not (printed[at] == following and _complete(output)):
             output.append(printed[at])
@@ -66,8 +74,10 @@ def read(sql: str, out: str) -> Iterator[Record]:
         # A statement with one of psql's variables is another than the one that is written.
         variable = re.search(r"(?<![:\w\[]):['\"]?[a-z_]\w*", re.sub(r"'(?:[^']|'')*'", "''", statement.sql))
         shared = any(statement.last == other.last for other in neighbours)
-        if shared or variable or statement.sql.startswith("\\"):
+        if variable or statement.sql.startswith("\\"):
             yield Record(statement.first + 1, statement.sql, "any", left_out="commands of psql")
+        elif shared:
+            yield Record(statement.first + 1, statement.sql, "any")
         else:
             yield _record(statement.first + 1, statement.sql, output)
 
@@ -105,10 +115,12 @@ def statements(text: str) -> Iterator[Statement]:
             sql = f"{match['command']} {sql}" if match["command"] else sql
             if sql:
                 begin = match.start() if begin is None else begin
-                yield Statement(sql, bisect_right(starts, begin) - 1, bisect_right(starts, match.start()) - 1)
-            if FROM_STDIN.match(sql):
-                end = text.find("\n\\.", at)
-                at = len(text) if end < 0 else end + 3
+                last = bisect_right(starts, match.start()) - 1
+                if FROM_STDIN.match(sql):
+                    end = text.find("\n\\.", at)
+                    at = len(text) if end < 0 else end + 3
+                data = bisect_right(starts, at - 1) - 1
+                yield Statement(sql, bisect_right(starts, begin) - 1, last, max(last, data))
             parts, begin = [], None
             continue
         if begin is None and match[0].strip():
@@ -127,19 +139,22 @@ def _behind(printed: list[str], at: int, line: str) -> int:
 
 
 def _complete(output: list[str]) -> bool:
-    """Whether no table is left open, whose rows might look like the next line of the statements."""
-    rulers = sum(1 for line in output if RULER.match(line))
-    return rulers <= sum(1 for line in output if COUNT.match(line))
+    """Whether no table is left open, whose rows might look like the next line of the statements. A result
+    ends with its number of rows, what `psql` says of a table with an empty line."""
+    last = max((i for i, line in enumerate(output) if RULER.match(line)), default=None)
+    return last is None or any(not line or COUNT.match(line) for line in output[last:])
 
 
 def _record(line: int, sql: str, output: list[str]) -> Record:
-    if any(text.startswith("ERROR:") for text in output):
-        return Record(line, sql, "error")
+    if errors := [text for text in output if text.startswith("ERROR:")]:
+        return Record(line, sql, "error", tuple(errors))
     rulers = [i for i, text in enumerate(output) if RULER.match(text)]
     if len(rulers) > 1 or any(text.startswith("-[ RECORD") for text in output):
         return Record(line, sql, "any", left_out="commands of psql")
     if not rulers:
-        return Record(line, sql, "ok")
+        # A query prints a table, unless psql has been told otherwise.
+        unseen = QUERY.match(sql) and not INTO.search(sql)
+        return Record(line, sql, "ok", left_out="commands of psql" if unseen else "")
     widths = [len(part) for part in output[rulers[0]].split("+")]
     rows: list[list[str]] = []
     goes_on = [False] * len(widths)
@@ -161,7 +176,8 @@ def _cells(text: str, widths: list[int]) -> tuple[list[str], list[bool]]:
     for width in widths:
         cell = text[at : at + width]
         more = cell.endswith("+") and len(cell) == width
-        cells.append((cell[:-1] if more else cell).strip())
+        # A blank at either side frames the value; of a text, those before it are its own.
+        cells.append((cell[:-1] if more else cell)[1:].rstrip())
         goes_on.append(more)
         at += width + 1
     return cells, goes_on

@@ -3,6 +3,10 @@
 A file runs in a process of its own, so that a record that ends it, or hangs, is one more result. The parent
 sees how far the child has come; what does not move for long is ended.
 
+An expected error is an error for the reason that the suite has in mind, as far as can be told: where Entasis
+refuses a statement because it does not have what the statement uses, or has not made its table, nothing is
+proved, and the record does not pass.
+
 A record that fails takes others with it: those that read the table that it should have made or changed. So
 the names that a statement changes are remembered with what was wrong, and a later record that fails and
 mentions one of them is counted under the first cause.
@@ -26,7 +30,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import verdicts
-from comparing import Months, Pairs, difference
+from comparing import Months, Pairs, difference, texts
 from slt import Dialect, Record
 
 PASSED = "passed"
@@ -94,8 +98,10 @@ class Run:
         self.database = entasis.connect(memory_limit=limits.memory, threads=1, timeout=limits.record)
         self.sessions: dict[str, Any] = {"": self.database}
         self.zone = ZoneInfo("UTC")
-        #: What Entasis says of the last record, if it is an error.
-        self.said = ""
+        #: What Entasis says of the last record, if it is an error, and the group that this is counted in.
+        self.said = self.refusal = ""
+        #: The first rows of each label.
+        self.labels: dict[str, list[list[str]]] = {}
         #: What statements of the file have made or changed, or tried to.
         self.made: set[str] = set()
         #: Names that are not as they should be, with the cause.
@@ -119,7 +125,7 @@ class Run:
         sql = record.sql
         for name in ("__TEST_DIR__", "{TEMP_DIR}", "{TEST_DIR}"):
             sql = sql.replace(name, self.scratch.name)
-        rule = self.subject or record.left_out or verdicts.left_out(self.suite, sql)
+        rule = self._rule(record, sql)
         cause = self._cause(sql, record.session)
         if rule or cause.startswith("*"):
             self.outcome.left_out[rule or verdicts.AFTER] += 1
@@ -127,6 +133,9 @@ class Run:
                 self._leave_out(record, sql, rule or verdicts.AFTER)
             return
         reason, ours = self._try(record, sql)
+        missing = (found := MISSING.match(self.said)) and found[1].lower()
+        if not reason and record.expects == "error":
+            reason = self._for_another_reason(record, sql, cause, missing or "")
         if not reason:
             self.outcome.passed += 1
             self._passed(record, sql)
@@ -138,11 +147,21 @@ class Run:
                 self.outcome.failed[f"after: {cause}"] += 1
             self._lose(sql, record.session, cause)
             return
-        if (missing := MISSING.match(self.said)) and missing[1].lower() not in self.made:
+        if missing and missing not in self.made and not _defines(sql, missing):
             self.outcome.left_out["data of the suite"] += 1
             self._lose(sql, record.session, "*data of the suite")
             return
-        known = verdicts.explained(self.suite, sql, reason)
+        self._fail(record, sql, reason)
+
+    def _rule(self, record: Record, sql: str) -> str:
+        """The rule by which a record is left out."""
+        either = verdicts.EITHER if record.expects == "any" else ""
+        return self.subject or record.left_out or verdicts.left_out(self.suite, sql) or either
+
+    def _fail(self, record: Record, sql: str, reason: str) -> None:
+        """Counts a failure that has its cause in the record itself."""
+        refused = reason.startswith(verdicts.FOR_ANOTHER_REASON)
+        known = verdicts.explained(self.suite, sql, self.refusal if refused else reason)
         if known:
             self.outcome.explained[known.name] += 1
         else:
@@ -150,7 +169,36 @@ class Run:
         examples = self.outcome.examples.setdefault(f"{known.name}: {reason}" if known else reason, [])
         if len(examples) < self.limits.examples:
             examples.append((self.file, record.line, sql))
+        if refused:
+            # The statement was to change nothing.
+            self._errs_in_transaction(record.session)
+            return
         self._lose(sql, record.session, f"[{known.name}]" if known else reason)
+
+    def _for_another_reason(self, record: Record, sql: str, cause: str, missing: str) -> str:
+        """What is wrong with an expected error: Entasis does not come as far as to what should be refused."""
+        expected = " ".join(record.expected)
+        if verdicts.ALIKE.search(expected):
+            return ""
+        if missing and (cause or (expected and missing not in self.made)):
+            return verdicts.FOR_ANOTHER_REASON + self.refusal
+        rule = verdicts.explained(self.suite, sql, self.refusal)
+        lacks = rule is not None and rule.kind is verdicts.Kind.LACKS
+        if lacks or (expected and verdicts.NOT_UNDERSTOOD.search(self.refusal)):
+            return verdicts.FOR_ANOTHER_REASON + self.refusal
+        return ""
+
+    def died(self, record: Record, reason: str) -> None:
+        """Counts the record at which an earlier process has ended."""
+        self.outcome.failed[reason] += 1
+        self.outcome.examples[reason] = [(self.file, record.line, record.sql)]
+
+    def not_reached(self, record: Record, reason: str) -> None:
+        """Counts a record behind it."""
+        if rule := self._rule(record, record.sql):
+            self.outcome.left_out[rule] += 1
+        else:
+            self.outcome.failed[f"after: {reason}"] += 1
 
     def _passed(self, record: Record, sql: str) -> None:
         session = record.session
@@ -164,11 +212,21 @@ class Run:
         changed = self.changed.setdefault(session, [])
         if CHANGES.match(sql):
             changed.extend(_names(sql)[:1])
-        # An expected error: others undo all that the transaction has changed, and refuse what follows in it.
-        if self.said and self.dialect in (Dialect.POSTGRES, Dialect.DUCKDB):
-            self.broken.setdefault(session, GOES_ON)
-        if self.broken.get(session) == GOES_ON:
+        if self.said:
+            self._errs_in_transaction(session)
+        elif self.broken.get(session) == GOES_ON:
             for name in changed:
+                self.lost.setdefault(name, GOES_ON)
+
+    def _errs_in_transaction(self, session: str) -> None:
+        """Where others undo all that the transaction has changed, and refuse what follows in it."""
+        if (
+            self.dialect not in (Dialect.POSTGRES, Dialect.DUCKDB)
+            or not self.sessions[session].in_transaction
+        ):
+            return
+        if self.broken.setdefault(session, GOES_ON) == GOES_ON:
+            for name in self.changed.get(session, []):
                 self.lost.setdefault(name, GOES_ON)
 
     def _leave_out(self, record: Record, sql: str, rule: str) -> None:
@@ -185,7 +243,7 @@ class Run:
 
     def _try(self, record: Record, sql: str) -> tuple[str, bool]:
         """What is wrong, and whether Entasis has said so. Nothing is wrong if the first is empty."""
-        self.said = ""
+        self.said = self.refusal = ""
         if CHANGES.match(sql):
             self.made.update(_names(sql)[:1])
         session = self.sessions.get(record.session)
@@ -195,18 +253,28 @@ class Run:
             cursor = session.execute(sql)
             if self.dialect is Dialect.POSTGRES and ZONE.match(sql):
                 self._set_zone()
-            rows = self._rows(cursor) if record.expects == "rows" else []
+            # Also where none are expected: an error may come with the rows.
+            rows = self._rows(cursor)
         except self.module.Error as error:
-            self.said = str(error)
-            return ("", True) if record.expects in ("error", "any") else (group(error), True)
+            self.said, self.refusal = str(error), group(error)
+            return ("", True) if record.expects in ("error", "any") else (self.refusal, True)
         except (ValueError, OverflowError):
             return "not for Python", True
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return f"{type(error).__name__}: {group(error)}", True
         if record.expects == "error":
             return "accepted where an error is expected", False
         if record.expects != "rows":
             return "", False
-        wrong = difference(record, rows, self.dialect)
+        wrong = self._of_label(record, rows) if record.label else difference(record, rows, self.dialect)
         return (f"other rows: {wrong}" if wrong else ""), False
+
+    def _of_label(self, record: Record, rows: list[tuple[Any, ...]]) -> str:
+        """What is wrong with rows that are to be those of the other queries of the label."""
+        found = texts(record, rows, self.dialect)
+        return "" if self.labels.setdefault(record.label, found) == found else "of a label"
 
     def _rows(self, cursor: Any) -> list[tuple[Any, ...]]:
         if cursor.description is None:
@@ -281,7 +349,12 @@ def _names(sql: str) -> list[str]:
     return [name.strip('"').split(".")[-1].lower() for name in NAME.findall(sql)]
 
 
-def group(error: Exception) -> str:
+def _defines(sql: str, name: str) -> bool:
+    """Whether a statement gives the name to something itself."""
+    return re.search(rf'(?i)\b{name}\b"?\s*(\([^()]*\))?\s*as\b|\bas\s+"?{name}\b', sql) is not None
+
+
+def group(error: BaseException) -> str:
     """The error's message without the numbers and names of the statement, by which failures are counted."""
     text = str(error).split("\n")[0]
     keeps_name = re.match(
@@ -302,11 +375,21 @@ def in_process(
     read: Callable[[Path], Iterable[Record]], limits: Limits,
 ) -> Outcome:  # fmt: skip
     """Runs a file in a process of its own. One that dies or hangs fails at the record at which it was."""
+    work = (suite, dialect, file, name, setup, read, limits)
+    outcome, at, reason = _attempt(work, None, limits)
+    if outcome is None:
+        # Once more, but not that record; what follows it is counted, too.
+        outcome, *_ = _attempt(work, (at, reason), limits)
+    return outcome or Outcome(failed=Counter([reason]), examples={reason: [(name, 0, "")]})
+
+
+def _attempt(
+    work: tuple[Any, ...], died: tuple[int, str] | None, limits: Limits
+) -> tuple[Outcome | None, int, str]:
+    """What a process finds; or, if it ends before, at which record, from 0, and how."""
     here, there = multiprocessing.Pipe(duplex=False)
     at = multiprocessing.Value("q", 0)
-    child = multiprocessing.Process(
-        target=_child, args=(suite, dialect, file, name, setup, read, limits, there, at)
-    )
+    child = multiprocessing.Process(target=_child, args=(*work, there, at, died))
     child.start()
     there.close()
     seen, since = -1, time.monotonic()
@@ -320,16 +403,12 @@ def in_process(
             break
     outcome = _received(here)
     child.join()
-    if outcome is not None:
-        return outcome
-    reason = (
-        "the process was ended: it hung"
-        if child.exitcode == -9
-        else f"the process ended with {child.exitcode}"
+    hung = child.exitcode == -9
+    return (
+        outcome,
+        at.value,
+        "the process was ended: it hung" if hung else f"the process ended with {child.exitcode}",
     )
-    outcome = Outcome(failed=Counter([reason]))
-    outcome.examples[reason] = [(name, at.value, "")]
-    return outcome
 
 
 def _received(pipe: Pipe) -> Outcome | None:
@@ -343,13 +422,19 @@ def _received(pipe: Pipe) -> Outcome | None:
 def _child(
     suite: str, dialect: Dialect, file: Path, name: str, setup: Iterable[str],
     read: Callable[[Path], Iterable[Record]], limits: Limits, pipe: Pipe, at: Any,
+    died: tuple[int, str] | None,
 ) -> None:  # fmt: skip
     warnings.simplefilter("ignore")
     # COPY … TO STDOUT writes there.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     run = Run(suite, dialect, name, limits)
     run.start(setup)
-    for record in read(file):
-        at.value = record.line
-        run.record(record)
+    for i, record in enumerate(read(file)):
+        at.value = i
+        if died is None or i < died[0]:
+            run.record(record)
+        elif i == died[0]:
+            run.died(record, died[1])
+        else:
+            run.not_reached(record, died[1])
     pipe.send(run.outcome)

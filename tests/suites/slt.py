@@ -8,6 +8,7 @@ give. The dialects share that and differ in what stands around it:
 | an expected line is | a value | a value, or a row with tabs | a row |
 | many values | as a hash | as a hash | – |
 | an expected error | – | its text behind `----` | its text behind `error` |
+| queries of one label | have their values, too | give the same rows, which are not written | – |
 | loops, variables | – | `loop`, `foreach`, `{name}` | – |
 | conditions | `skipif`, `onlyif` | the same of loop variables, `require`, `mode skip` | `skipif`, `onlyif` |
 
@@ -24,7 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-SORTS = ("nosort", "rowsort", "valuesort")
+#: Ways to sort rows before they are compared, and what they are in this module.
+SORTS = {"nosort": "nosort", "rowsort": "rowsort", "sort": "rowsort", "valuesort": "valuesort"}
 
 COMPARISON = re.compile(r"(\w+)(==|<=|>=|<>|=|<|>)(.*)")
 COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -34,7 +36,8 @@ HARMLESS_REQUIREMENTS = {
     "json", "parquet", "icu", "core_functions", "64bit", "skip_reload", "vector_size", "noforcestorage",
     "noalternativeverify", "no_alternative_verify", "no_extension_autoloading", "no_vector_verification",
     "no_latest_storage", "block_size", "ram", "disk_space", "notwindows", "notmusl", "exact_vector_size",
-    "mingw", "longdouble", "strinline", "allow_unsigned_extensions", "autocomplete",
+    "mingw", "notmingw", "no_force_storage",
+    "longdouble", "strinline", "allow_unsigned_extensions", "autocomplete",
 }  # fmt: skip
 
 #: Names for lists of values in `foreach`.
@@ -64,9 +67,12 @@ class Record:
     sql: str
     #: `ok`, `error`, `rows`, or `any` where either outcome is right.
     expects: str
+    #: The lines of the rows, or what the suite says of the error.
     expected: tuple[str, ...] = ()
     types: str = ""
     sort: str = "nosort"
+    #: Queries of a label give the same rows, which are not written down.
+    label: str = ""
     #: The connection that runs it; the first has no name.
     session: str = ""
     #: The rule by which the suite leaves it out.
@@ -221,6 +227,8 @@ def _record(lines: list[str], line: int, state: _State) -> Record:
     bar = next((i for i, text in enumerate(body) if text.strip() == "----"), None)
     if bar is not None:
         expected, body = body[bar + 1 :], body[:bar]
+    if state.dialect is Dialect.DUCKDB:
+        body = [text for text in body if not text.startswith("#")]
     sql = _substituted("\n".join(body), state.values)
     expected = [_substituted(text.rstrip("\r"), state.values) for text in expected]
     left_out = state.rest or ("skipped by the suite" if state.skipping else "")
@@ -229,14 +237,23 @@ def _record(lines: list[str], line: int, state: _State) -> Record:
         outcome = words[1] if len(words) > 1 else "ok"
         expects = {"ok": "ok", "error": "error", "count": "ok", "debug": "ok"}.get(outcome, "any")
         session = rest[0] if rest and state.dialect is Dialect.DUCKDB else ""
-        return Record(line, sql, expects, session=session, left_out=left_out)
+        said = _error(rest, expected, state) if expects == "error" else ()
+        return Record(line, sql, expects, said, session=session, left_out=left_out)
     types = words[1] if len(words) > 1 else ""
     if types == "error":
-        return Record(line, sql, "error", left_out=left_out)
-    if bar is None:
-        # Such a query only has to run, or to give the same as another of its label.
-        return Record(line, sql, "ok", types=types, left_out=left_out)
-    sort = next((word for word in rest if word in SORTS), "nosort")
-    named = [word for word in rest if word not in SORTS]
-    session = named[0] if named and state.dialect is Dialect.DUCKDB and re.match(r"con", named[0]) else ""
-    return Record(line, sql, "rows", tuple(expected), types, sort, session, left_out)
+        return Record(line, sql, "error", _error(rest, expected, state), left_out=left_out)
+    sort = next((SORTS[word] for word in rest if word in SORTS), "nosort")
+    session = label = ""
+    if state.dialect is Dialect.DUCKDB:
+        # What stands in the place of a way to sort, and is none, is a connection.
+        session = rest[0] if rest and rest[0] not in SORTS else ""
+        label = rest[1] if len(rest) > 1 and not expected else ""
+    if expected and expected[0].startswith("<FILE>:"):
+        left_out = left_out or "data of the suite"
+    return Record(line, sql, "rows", tuple(expected), types, sort, label, session, left_out)
+
+
+def _error(words: list[str], lines: list[str], state: _State) -> tuple[str, ...]:
+    """What the suite says of an error."""
+    of_command = [" ".join(words)] if words and state.dialect is Dialect.DATAFUSION else []
+    return (*of_command, *lines)

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import regress
+import runner
 import slt
 import verdicts
 from comparing import Months, difference, same
@@ -83,7 +84,24 @@ def test_an_error_of_datafusion_is_in_the_command():
     found = records(
         "query error Divide by zero\nSELECT 1/0\n\nquery I\nSELECT 1\n----\n1\n", Dialect.DATAFUSION
     )
-    assert [(record.expects, record.expected) for record in found] == [("error", ()), ("rows", ("1",))]
+    assert [(record.expects, record.expected) for record in found] == [
+        ("error", ("Divide by zero",)),
+        ("rows", ("1",)),
+    ]
+
+
+def test_what_stands_behind_the_types_is_a_sort_or_a_connection_and_a_label():
+    text = "query I sort same\nSELECT 1\n\nquery I con2\nSELECT 1\n----\n1\n\nquery I\nSELECT 1 WHERE false\n"
+    assert [(record.sort, record.label, record.session, record.expected) for record in records(text)] == [
+        ("rowsort", "same", "", ()),
+        ("nosort", "", "con2", ("1",)),
+        ("nosort", "", "", ()),
+    ]
+
+
+def test_a_comment_is_no_part_of_a_statement():
+    (record,) = records("statement ok\nSELECT 1;\n# a comment\n")
+    assert record.sql == "SELECT 1;"
 
 
 SQL = """-- comment; with a semicolon
@@ -93,6 +111,14 @@ SELECT a,
 SELECT $$;$$ /* ; /* ; */ */;
 INSERT INTO t VALUES ('bad');
 \\d t
+COPY t FROM STDIN;
+2\ttwo
+\\.
+SELECT 3;
+\\set ECHO none
+SELECT 4;
+\\set ECHO all
+SELECT 5;
 SELECT 1; SELECT 2;
 """
 OUT = """-- comment; with a semicolon
@@ -116,17 +142,39 @@ ERROR:  invalid
 LINE 1: INSERT INTO t VALUES ('bad');
                               ^
 \\d t
+ Column |  Type
+--------+---------
+ a      | integer
+
+COPY t FROM STDIN;
+SELECT 3;
+ ?column? 
+----------
+        3
+(1 row)
+
+\\set ECHO none
+        4
+SELECT 5;
+ ?column? 
+----------
+        5
+(1 row)
+
 SELECT 1; SELECT 2;
 """
 
 
 def test_what_psql_prints_is_given_to_its_statements():
-    first, second, third, command, *shared = regress.read(SQL, OUT)
+    first, second, third, describe, copy, three, hide, four, show, five, *shared = regress.read(SQL, OUT)
     assert first.sql == "SELECT a,\n  'x;y' AS b FROM t"
-    assert first.expected == ("1\tone", "\ttwo\nlines")
+    assert first.expected == (" 1\tone", "\ttwo\nlines")
     assert second.expected == (";",)
-    assert (third.expects, third.line) == ("error", 6)
-    assert {record.left_out for record in (command, *shared)} == {"commands of psql"}
+    assert (third.expects, third.expected, third.line) == ("error", ("ERROR:  invalid",), 6)
+    assert (copy.expects, copy.left_out) == ("ok", "")
+    assert [record.expected for record in (three, five)] == [("       3",), ("       5",)]
+    assert {record.left_out for record in (describe, hide, four, show)} == {"commands of psql"}
+    assert [(record.expects, record.left_out) for record in shared] == [("any", "")] * 2
 
 
 # Comparing
@@ -155,6 +203,8 @@ def test_a_hash_is_that_of_the_values_as_the_suite_prints_them():
     expected = ["3 values hashing to " + hashlib.md5(b"1\n2\n3\n").hexdigest()]
     assert not wrong(expected, [(3,), (1,), (2.0,)], types="I", sort="rowsort", dialect=Dialect.SQLITE)
     assert wrong(expected, [(3,), (1,), (4,)], types="I", sort="rowsort", dialect=Dialect.SQLITE)
+    assert wrong(expected, [(3,), (1,), (2.5,)], types="I", sort="rowsort", dialect=Dialect.SQLITE)
+    assert wrong(["1", "2"], [(1, 2)], types="I", dialect=Dialect.SQLITE) == "number of columns"
 
 
 def test_values_are_the_same_in_each_style():
@@ -170,7 +220,7 @@ def test_values_are_the_same_in_each_style():
     moment = datetime.datetime(2020, 1, 1, 8, tzinfo=datetime.timezone.utc)
     assert same("2020-01-01 00:00:00-08", moment, "T", Dialect.DUCKDB)
     assert not same("2020-01-01 08:00:00-08", moment, "T", Dialect.DUCKDB)
-    assert same("0.33", 1 / 3, "R", Dialect.DUCKDB) and not same("0.34", 1 / 3, "R", Dialect.DUCKDB)
+    assert same("0.333", 1 / 3, "R", Dialect.DUCKDB) and not same("0.334", 1 / 3, "R", Dialect.DUCKDB)
     assert same("10", decimal.Decimal("10.00"), "R", Dialect.DUCKDB) and not same(
         "10", 11, "I", Dialect.DUCKDB
     )
@@ -180,6 +230,35 @@ def test_values_are_the_same_in_each_style():
         "nan", float("nan"), "R", Dialect.DUCKDB
     )
     assert same("t", True, "B", Dialect.POSTGRES) and not same("1", False, "B", Dialect.DUCKDB)
+
+
+def test_texts_are_compared_as_they_are():
+    for dialect in (Dialect.DUCKDB, Dialect.POSTGRES, Dialect.SQLITE):
+        assert same("a b", "a b", "T", dialect) and same("a", "a ", "T", dialect)
+        for other in ("A B", "a  b", " a b", "ab"):
+            assert not same("a b", other, "T", dialect)
+    assert not same("[a]", ["A"], "T", Dialect.DUCKDB) and not same("[a b]", ["ab"], "T", Dialect.DUCKDB)
+    assert wrong(["a"], [("A",)], dialect=Dialect.DATAFUSION) == "values"
+
+
+def test_numbers_are_nearly_the_same_only_as_doubles():
+    assert not same("123456.78", decimal.Decimal("123456.79"), "R", Dialect.DUCKDB)
+    assert not same("0.1", 0.14, "R", Dialect.DUCKDB) and same("0.1", 0.10000000149, "R", Dialect.DUCKDB)
+    assert not same("12345678", 12345679.0, "R", Dialect.DUCKDB)
+    assert same("1.234567890123", 1.2345678901231, "R", Dialect.DUCKDB)
+    assert not same("1.23456", 1.23458, "R", Dialect.POSTGRES)
+    moment = datetime.datetime(2020, 1, 1, 0, 0, 59, 123457)
+    assert not same("2020-01-01 00:00:59.123456", moment, "T", Dialect.DUCKDB)
+
+
+def test_a_pattern_matches_a_whole_value():
+    assert not wrong(["1\t<REGEX>:.*b.*"], [(1, "abc")])
+    assert wrong(["1\t<REGEX>:b"], [(1, "abc")]) and wrong(["<!REGEX>:.*b.*"], [("abc",)])
+
+
+def test_rows_without_an_order_need_not_be_sorted_alike():
+    assert not wrong(["0", "1", "NULL"], [(True,), (None,), (False,)])
+    assert wrong(["0", "1", "1"], [(True,), (False,), (False,)]) == "values"
 
 
 def test_a_row_of_datafusion_is_a_line_of_words():
@@ -200,6 +279,31 @@ def test_every_record_is_counted_once():
     assert (outcome.passed, counts(outcome)) == (4, (7, 6))
     assert outcome.failed == {"other rows: values": 1, "accepted where an error is expected": 1}
     assert outcome.left_out == {"settings and catalog": 1}
+
+
+def test_an_expected_error_has_the_reason_that_is_expected():
+    text = (
+        "statement error\nSELECT json_no_such('x')\n----\nConversion Error: no text of this kind\n\n"
+        "statement error\nSELECT json_no_such('x')\n----\nScalar Function json_no_such does not exist\n\n"
+        "statement ok\nCREATE TABLE t(a NOSUCHTYPE)\n\n"
+        "statement error\nINSERT INTO t VALUES ('x')\n----\nConstraint Error\n\n"
+        "statement error\nSELECT FROM WHERE\n----\nOut of Range Error\n\n"
+    )
+    outcome = ran(text)
+    assert outcome.passed == 1
+    assert outcome.explained == {"JSON": 1, "types that are missing": 2}
+    assert [reason.split(":")[0] for reason in outcome.failed] == ["refused for another reason"]
+
+
+def test_queries_of_a_label_give_the_same_rows():
+    text = "query I nosort {}\nSELECT {}\n----\n\n"
+    outcome = ran("".join(text.format(*of) for of in (("a", 1), ("b", 2), ("a", "2 - 1"), ("b", 3))))
+    assert (outcome.passed, outcome.failed) == (3, {"other rows: of a label": 1})
+
+
+def test_what_may_end_either_way_is_no_pass():
+    outcome = ran("statement maybe\nCREATE TABLE t(a INTEGER)\n\nquery I\nSELECT a FROM t\n----\n")
+    assert (outcome.passed, outcome.left_out) == (1, {verdicts.EITHER: 1})
 
 
 def test_what_follows_from_a_failure_has_its_cause():
@@ -245,16 +349,27 @@ def test_errors_are_grouped_without_names_and_numbers():
     assert group(Exception("cannot cast 'x''y' to DATE at 12")) == "cannot cast '…' to DATE at N"
 
 
-def exits(file):
+def ends(file):
     yield Record(1, "SELECT 1", "ok")
-    yield Record(7, "SELECT 2", "ok")
-    os._exit(3)
+    yield Record(7, "SELECT 2", "error")
+    yield Record(9, "SELECT 3", "ok")
+    yield Record(11, "SHOW x", "ok")
 
 
-def test_a_process_that_ends_is_a_failure_at_its_record():
-    outcome = in_process("duckdb", Dialect.DUCKDB, Path("x"), "own.test", [], exits, Limits(examples=1))
-    assert outcome.failed == {"the process ended with 3": 1}
-    assert outcome.examples["the process ended with 3"] == [("own.test", 7, "")]
+class Ending(Run):
+    def record(self, record):
+        if record.line == 7:
+            os._exit(3)
+        super().record(record)
+
+
+def test_a_process_that_ends_is_a_failure_at_its_record_and_after_it(monkeypatch):
+    monkeypatch.setattr(runner, "Run", Ending)
+    outcome = in_process("duckdb", Dialect.DUCKDB, Path("x"), "own.test", [], ends, Limits(examples=1))
+    assert outcome.passed == 1
+    assert outcome.failed == {"the process ended with 3": 1, "after: the process ended with 3": 1}
+    assert outcome.left_out == {"settings and catalog": 1}
+    assert outcome.examples["the process ended with 3"] == [("own.test", 7, "SELECT 2")]
 
 
 def test_files_are_found_run_and_recorded(tmp_path):
@@ -277,7 +392,7 @@ def test_every_rule_has_its_line():
     text = Path(__file__).parents[1].joinpath("differences.md").read_text()
     named = set(re.findall(r"^#+ (.*)$", text, re.M)) | set(re.findall(r"^\| ([^|]+?) \|", text, re.M))
     names = {rule.name for rule in verdicts.RULES} | {name for _, name, _ in verdicts.SUBJECTS}
-    assert names | set(verdicts.BY_THE_READER) | {verdicts.AFTER} <= named
+    assert names | set(verdicts.BY_THE_READER) | {verdicts.AFTER, verdicts.EITHER} <= named
 
 
 def test_no_rule_explains_everything():

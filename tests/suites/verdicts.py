@@ -57,8 +57,23 @@ BY_THE_READER = (
 )
 #: Of these, what the suite's own engine does not run either, so that nothing later needs its effect.
 NOT_RUN_THERE = ("for other engines", "skipped by the suite")
-#: What the runner applies: to records that use what a record that was left out has made.
+#: What the runner applies: to records that use what a record that was left out has made, and to those of
+#: which the suite does not say whether they succeed.
 AFTER = "what was left out before"
+EITHER = "either outcome"
+
+#: How a failure is counted whose statement is refused, as it should be, but not for the suite's reason.
+FOR_ANOTHER_REASON = "refused for another reason: "
+#: What Entasis says of a statement that it does not understand,
+NOT_UNDERSTOOD = re.compile(
+    r"^syntax error|not supported|does not take \(|"
+    r"^there is no (table )?(function|type|aggregate|operator|setting)"
+)
+#: and what a suite says of one that is not to be understood.
+ALIKE = re.compile(
+    r"(?i)pars(er|ing)\b|syntax|not (yet )?(implemented|supported|allowed)|unsupported|n.t (exist|support)|"
+    r"no function|not found|unrecognized|unknown|undefined|no such|invalid"
+)
 
 #: Subjects that only the suite's engine has, by the paths of its files.
 SUBJECTS: tuple[tuple[str, str, str], ...] = (
