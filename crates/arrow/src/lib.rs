@@ -11,6 +11,8 @@ pub mod export;
 pub mod import;
 #[cfg(test)]
 mod round_trip;
+#[cfg(test)]
+mod twin;
 pub mod types;
 
 pub use export::{chunk_to_batch, values_to_array, vector_of, vector_to_array};

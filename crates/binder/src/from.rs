@@ -36,11 +36,13 @@ impl From {
 
     /// The columns that an unqualified name may mean, in the order of `*`.
     pub(crate) fn names(&self) -> Vec<Box<str>> {
-        let is_merged = |column: &ColumnId| self.merged.iter().any(|merged| merged.of.contains(column));
+        let is_merged = |(name, column): &&(Box<str>, ColumnId)| {
+            self.merged.iter().any(|merged| merged.stands_for(name, *column))
+        };
         let merged = self.merged.iter().map(|merged| merged.name.clone());
         let own = self.relations.iter().flat_map(|rel| &rel.columns.all);
         let mut names: Vec<Box<str>> = merged.collect();
-        names.extend(own.filter(|(_, column)| !is_merged(column)).map(|(name, _)| name.clone()));
+        names.extend(own.filter(|column| !is_merged(column)).map(|(name, _)| name.clone()));
         names
     }
 }
@@ -175,10 +177,12 @@ impl<'a, 'q> Binder<'a, 'q> {
 
     /// The columns of `*`, with their names.
     fn columns_in_order(&self, from: &From) -> Vec<(String, ColumnId)> {
-        let is_merged = |column: &ColumnId| from.merged.iter().any(|merged| merged.of.contains(column));
+        let is_merged = |(name, column): &&(Box<str>, ColumnId)| {
+            from.merged.iter().any(|merged| merged.stands_for(name, *column))
+        };
         let merged = from.merged.iter().map(|merged| (merged.name.to_string(), merged.column));
         let own = from.relations.iter().flat_map(|rel| &rel.columns.all);
-        let own = own.filter(|(_, column)| !is_merged(column));
+        let own = own.filter(|column| !is_merged(column));
         merged.chain(own.map(|(name, column)| (name.to_string(), *column))).collect()
     }
 

@@ -89,9 +89,11 @@ impl<'a, 'q> Binder<'a, 'q> {
             self.enter_with(with, query)?;
         }
         let rows = self.query_behind_with(query);
-        if has_with {
-            self.withs.pop();
+        if !has_with {
+            return rows;
         }
+        let rows = rows.and_then(|rows| self.bind_unread().map(|()| rows));
+        self.withs.pop();
         rows
     }
 

@@ -83,6 +83,14 @@ pub(crate) struct Merged {
     pub(crate) of: Vec<ColumnId>,
 }
 
+impl Merged {
+    /// True if it stands for a column of this name, in lower case. A query may give one column several names,
+    /// of which USING merges only one.
+    pub(crate) fn stands_for(&self, name: &str, column: ColumnId) -> bool {
+        *self.name == *name && self.of.contains(&column)
+    }
+}
+
 /// The clause in which an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clause {
@@ -274,7 +282,7 @@ impl Scope<'_> {
     /// A column by its own name.
     pub(crate) fn find(&self, name: &str) -> Found {
         let merged = self.merged.iter().rev().find(|merged| *merged.name == *name);
-        let stands_for = |column| merged.is_some_and(|merged| merged.of.contains(&column));
+        let stands_for = |column| merged.is_some_and(|merged| merged.stands_for(name, column));
         let mut found: Vec<(ColumnId, &Rel)> = Vec::new();
         for rel in &self.relations {
             let (column, is_there_twice) = rel.find(name);

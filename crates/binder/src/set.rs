@@ -12,6 +12,7 @@ use crate::scope::{Clause, Scope};
 use crate::settle::settled;
 use entasis_engine::plan::{Node, SetKind, SetOperation, Values};
 use entasis_functions::types::{Given, Meeting, common};
+use entasis_syntax::FreedAside;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
@@ -128,7 +129,9 @@ impl<'a, 'q> Binder<'a, 'q> {
     pub(crate) fn values(&mut self, values: &'q ast::Values) -> Result<Rows> {
         let Some(first) = values.rows.first() else { return Err(Error::input("VALUES has no rows")) };
         let width = first.content.len();
-        let mut bound: Vec<(Vec<Bound>, Node)> = Vec::with_capacity(values.rows.len());
+        let cells = values.rows.len().saturating_mul(width + 1);
+        let mut bound: FreedAside<Vec<(Vec<Bound>, Node)>> =
+            FreedAside::new(Vec::with_capacity(values.rows.len()), cells);
         for row in &values.rows {
             statement::check()?;
             if row.content.len() != width {
@@ -148,6 +151,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         }
         let mut types = Vec::with_capacity(width);
         for place in 0..width {
+            statement::check()?;
             let exact = exact_among(bound.iter().map(|(row, _)| row[place].given));
             let given = bound.iter().map(|(row, _)| match exact {
                 Some(exact) => beside_expr(&row[place].expr, row[place].given, exact),
@@ -179,7 +183,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             .collect();
         let are_open: Vec<Option<Given>> =
             (0..width).map(|place| open(bound.iter().map(|(row, _)| row[place].given))).collect();
-        let node = self.rows_of_values(bound, &types, &columns);
+        let node = self.rows_of_values(bound.into_inner(), cells, &types, &columns)?;
         let items = columns.into_iter().zip(are_open).map(|(column, is_open)| {
             let Bound { expr, given } = Bound::known(self.columns.expr(column));
             Item { name: self.columns.get(column).name.clone(), expr, given: is_open.unwrap_or(given) }
@@ -187,16 +191,19 @@ impl<'a, 'q> Binder<'a, 'q> {
         Ok(Rows { node, items: items.collect() })
     }
 
+    /// The rows of VALUES, of so many cells in all, converted to the types of their columns.
     fn rows_of_values(
         &mut self,
         bound: Vec<(Vec<Bound>, Node)>,
+        cells: usize,
         types: &[DataType],
         columns: &[ColumnId],
-    ) -> Node {
+    ) -> Result<Node> {
         // Rows keep their places: whoever numbers them, takes the first, or gives them defaults sees these.
         let mut parts: Vec<(Node, Vec<ColumnId>)> = Vec::new();
         let mut rows: Vec<Vec<Value>> = Vec::new();
-        for (row, mut node) in bound {
+        for (row, mut node) in &mut *FreedAside::new(bound.into_iter(), cells) {
+            statement::check()?;
             let exprs: Vec<Expr> = row
                 .into_iter()
                 .zip(types)
@@ -214,13 +221,13 @@ impl<'a, 'q> Binder<'a, 'q> {
             parts.push((project(*take(&mut node), exprs), own));
         }
         if parts.is_empty() {
-            return Node::Values(Values { columns: columns.to_vec(), rows });
+            return Ok(Node::Values(Values { columns: columns.to_vec(), rows }));
         }
         if !rows.is_empty() {
             parts.push(self.constant_rows(rows, columns));
         }
         let columns = columns.to_vec();
-        Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: parts, columns })
+        Ok(Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: parts, columns }))
     }
 
     fn constant_rows(&mut self, rows: Vec<Vec<Value>>, columns: &[ColumnId]) -> (Node, Vec<ColumnId>) {

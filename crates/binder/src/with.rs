@@ -5,7 +5,8 @@
 //! ([`Shared`]), if it is read more than once and its rows might differ (`random()`, `nextval`, LIMIT); it
 //! combines many rows (groups, DISTINCT, set operations) and is not NOT MATERIALIZED; it is MATERIALIZED; or
 //! it would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the previous one
-//! twice. A query that reads columns of rows around is bound in place.
+//! twice. A query that reads columns of rows around is bound in place. One that nobody reads
+//! is bound for its errors.
 //!
 //! A recursion, `start UNION [ALL] step`, is a relation whose step reads the rows of the last round from a
 //! work table ([`entasis_engine::recursive`]). With USING KEY, `recurring.t` is all rows so far. If it turns
@@ -72,6 +73,8 @@ struct Common<'q> {
     relation: OnceCell<Arc<dyn Relation>>,
     /// How many scopes are around the WITH.
     depth: usize,
+    /// Something has read it.
+    is_read: Cell<bool>,
 }
 
 /// What the step of a recursion reads.
@@ -118,10 +121,25 @@ impl<'a, 'q> Binder<'a, 'q> {
                 is_shared,
                 relation,
                 depth,
+                is_read: Cell::new(is_mark(cte)),
             });
         }
         let visible = queries.len();
         self.withs.push(Frame { queries: queries.into(), visible, work: None });
+        Ok(())
+    }
+
+    /// Binds the queries of the innermost WITH that nobody has read, for their errors and for the types of
+    /// their parameters. They are not part of the plan.
+    pub(crate) fn bind_unread(&mut self) -> Result<()> {
+        let level = self.withs.len() - 1;
+        let queries = self.withs[level].queries.clone();
+        // From the last one on: it may read those before it.
+        for (place, common) in queries.iter().enumerate().rev() {
+            if !common.is_read.get() {
+                self.common(level, common, place, None)?;
+            }
+        }
         Ok(())
     }
 
@@ -183,6 +201,7 @@ impl<'a, 'q> Binder<'a, 'q> {
         place: usize,
         alias: Option<&'q TableAlias>,
     ) -> Result<From> {
+        common.is_read.set(true);
         if let Some(relation) = common.relation.get() {
             return self.scan(relation.clone(), &common.name, alias);
         }
@@ -385,11 +404,15 @@ fn key_places(name: &str, key: &[&Ident], fields: &[Field]) -> Result<Vec<usize>
 
 /// The body of a query that has no WITH of its own but the mark of [NOT] MATERIALIZED.
 fn without_hints(query: &Query) -> Option<&SetExpr> {
-    let is_mark = |cte: &Cte| [MATERIALIZED, NOT_MATERIALIZED].contains(&cte.alias.name.value.as_str());
     match &query.with {
         Some(with) if !with.cte_tables.iter().all(is_mark) => None,
         _ => Some(&query.body),
     }
+}
+
+/// True for what stands for a hint.
+fn is_mark(cte: &Cte) -> bool {
+    [MATERIALIZED, NOT_MATERIALIZED].contains(&cte.alias.name.value.as_str())
 }
 
 /// [NOT] MATERIALIZED, as the parser knows it or as the mark that stands for it.
@@ -441,7 +464,8 @@ fn is_shared(with: &With, query: &Query, catalog: &dyn Catalog) -> Vec<bool> {
     for at in (0..ctes.len()).rev() {
         let own = reads(&*ctes[at].query);
         let name = ctes[at].alias.name.value.to_ascii_lowercase();
-        let times = read.get(&name).copied().unwrap_or(0);
+        // What nobody reads is bound once, for its errors.
+        let times = read.get(&name).copied().unwrap_or(0).max(1);
         let once = (with.recursive && own.contains_key(&name)) || may_differ(&ctes[at].query, catalog);
         let once = match materialized(&ctes[at]) {
             Some(CteAsMaterialized::Materialized) => true,

@@ -57,9 +57,9 @@ fn callable<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, P
 /// The types of a statement's parameters, and the names and types of its result's columns.
 type Description = (Vec<String>, Vec<(String, String)>);
 
-/// What a transaction keeps while it is tried again, if it is its turn.
+/// What a transaction holds while it is tried again.
 #[pyclass]
-struct Turn(Option<entasis::Turn>);
+struct RetryGuard(Option<entasis::RetryGuard>);
 
 /// A connection to a database. Threads may share it; their statements run one at a time.
 #[pyclass(frozen, subclass, module = "entasis")]
@@ -337,17 +337,17 @@ impl Connection {
         self.end(py, "ROLLBACK")
     }
 
-    /// Waits for the time to try a transaction that has conflicted `conflicts` times. `turn` is what the last
+    /// Waits for the time to try a transaction that has conflicted `conflicts` times. `held` is what the last
     /// call for it returned; the result is kept until it is done.
-    fn _turn(
+    fn _retry_guard(
         &self,
         py: Python<'_>,
         conflicts: usize,
-        turn: Option<&Bound<'_, Turn>>,
-    ) -> PyResult<Turn> {
+        held: Option<&Bound<'_, RetryGuard>>,
+    ) -> PyResult<RetryGuard> {
         let connection = self.session.connection()?;
-        let turn = turn.and_then(|turn| turn.borrow_mut().0.take());
-        Ok(Turn(py.detach(|| connection.turn(conflicts, turn))))
+        let held = held.and_then(|held| held.borrow_mut().0.take());
+        Ok(RetryGuard(py.detach(|| connection.retry_guard(conflicts, held))))
     }
 
     /// True while a transaction is open.

@@ -50,6 +50,26 @@ def test_arrow_functions_get_arrays(con):
         con.execute("SELECT wrong(n) FROM t").fetchall()
 
 
+def test_arrays_are_cast_as_sql_casts_them(con):
+    con.create_function("half_of", lambda n: pc.divide(pc.cast(n, pa.float64()), 2.0), [int], int, type="arrow")
+    halves = con.execute("SELECT half_of(n), (n::DOUBLE / 2)::BIGINT FROM t WHERE n < 6 ORDER BY n").fetchall()
+    assert halves == [(half, half) for half in [0, 0, 1, 2, 2, 2]]
+
+    def parity(n):
+        return pc.if_else(pc.equal(pc.bit_wise_and(n, 1), 0), "even", "odd")
+
+    con.create_function("parity", parity, [int], "ENUM('even', 'odd')", type="arrow")
+    assert value(con, "SELECT parity(3)") == "odd"
+    assert value(con, "SELECT count(*) FROM t WHERE parity(n) = 'even'") == 5000
+    con.create_function("as_id", lambda n: pa.array([b"sixteen bytes xx"] * len(n)), [int], "UUID", type="arrow")
+    assert value(con, "SELECT as_id(1)").bytes == b"sixteen bytes xx"
+    con.create_function("as_word", lambda n: pa.array(["ß".encode()] * len(n)), [int], str, type="arrow")
+    assert value(con, "SELECT as_word(1)") == "ß"
+    con.create_function("as_moment", lambda n: n, [int], "TIMESTAMP", type="arrow")
+    with pytest.raises(entasis.Error, match="cannot read Int64 as TIMESTAMP: cannot cast BIGINT to TIMESTAMP"):
+        con.execute("SELECT as_moment(1)").fetchall()
+
+
 def test_null_rules(con):
     con.create_function("seen", lambda s: "none" if s is None else s, [str], str, null_handling="special")
     con.create_function("plain", lambda s: "none" if s is None else s, [str], str)

@@ -44,6 +44,51 @@ def test_another_thread_stops_a_statement(con):
     assert con.sql("SELECT 1").fetchone() == (1,)
 
 
+ROWS = 300_000
+LONG_TEXTS = {
+    "INSERT": lambda: (
+        "INSERT INTO long_text VALUES " + ", ".join(f"({i}, 'a{i}', {i}.5)" for i in range(ROWS))
+    ),
+    "VALUES": lambda: (
+        "SELECT max(b) FROM (VALUES "
+        + ", ".join(f"({i}, 'a{i}', {i}.5)" for i in range(ROWS))
+        + ") v(a, b, c)"
+    ),
+    "IN": lambda: (
+        "SELECT count(*) FROM range(10) r(i) WHERE i IN (" + ", ".join(str(7 * i) for i in range(ROWS)) + ")"
+    ),
+    "UNION ALL": lambda: "SELECT 0 i" + "".join(f" UNION ALL SELECT {i}" for i in range(20_000)),
+    "script": lambda: "".join(f"SELECT {i}, 'a{i}' WHERE {i} > 1;" for i in range(50_000)),
+}
+
+
+@pytest.mark.parametrize("kind", LONG_TEXTS)
+def test_a_statement_with_a_long_text_is_stopped_wherever_it_is(con, kind):
+    con.execute("CREATE TABLE long_text (a BIGINT, b VARCHAR, c DOUBLE)")
+    sql = LONG_TEXTS[kind]()
+    sent = []
+
+    def stop():
+        sent.append(time.monotonic())
+        con.interrupt()
+
+    stopped = 0
+    # While it is parsed, bound, run and freed.
+    for delay in (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
+        timer = after(delay, stop)
+        try:
+            con.execute(sql)
+        except entasis.OperationalError as error:
+            assert time.monotonic() - sent[-1] < 0.5
+            assert "cancelled" in str(error)
+            stopped += 1
+        timer.cancel()
+        timer.join()
+    assert stopped > 0
+    # All rows of a statement are there, or none.
+    assert con.execute("SELECT count(*) FROM long_text").fetchval() % ROWS == 0
+
+
 def test_other_threads_run_meanwhile(con):
     ticks = []
     stop = threading.Event()

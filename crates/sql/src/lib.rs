@@ -31,7 +31,7 @@ pub use entasis_syntax::placeholders::check_arguments;
 pub use entasis_syntax::stored::{Mentioned, called_sequences, mentioned_columns};
 pub use entasis_syntax::targets::{Subject, What};
 pub use entasis_syntax::types::parse_type;
-pub use entasis_syntax::{is_on_deep_stack, on_deep_stack};
+pub use entasis_syntax::{FreedAside, aside, is_on_deep_stack, on_deep_stack};
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, Proposed, ROW_ID, Referring,
     Repeated, SequenceOptions, Statement, bind, bind_stored, bind_template, describe, follow,

@@ -8,8 +8,8 @@
 //! - the syntax tree, where AND, OR and set operations are left-deep, too; in a plan they are flat
 //!   ([`MAX_DEPTH`]).
 //!
-//! Beyond them it is refused; deep statements run on a thread with a large stack ([`on_deep_stack`]), all
-//! others on the caller's.
+//! Beyond them it is refused; deep statements run on a thread with a large stack ([`on_deep_stack`]), and so
+//! does what is done aside (the module `aside`); all others run on the caller's.
 
 use super::place::position;
 use super::tokens::keyword;
@@ -18,6 +18,8 @@ use entasis_vector::{Error, Result, statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::cell::Cell;
+use std::io;
+use std::thread::Builder;
 
 /// Maximum nesting of brackets, `CASE`s and subqueries.
 pub(super) const MAX_NESTING: usize = 200;
@@ -189,7 +191,7 @@ pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) 
         }
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);
+        let thread = Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(error) => {
@@ -197,4 +199,16 @@ pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) 
             }
         }
     })
+}
+
+/// Runs `work` on a thread of this name that nobody waits for, with enough stack for a deep statement.
+///
+/// # Errors
+/// I/O, if no thread can be started; `work` has been dropped then.
+pub(super) fn detach(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let body = move || {
+        IS_DEEP.set(true);
+        work();
+    };
+    Builder::new().name(name.into()).stack_size(DEEP_STACK).spawn(body).map(drop)
 }

@@ -11,10 +11,13 @@
 //! words                                            tokens that the parser would misinterpret
 //! asof  using_key  sample  integers  placeholders  insert_words  fetch
 //!                                                  some of these, in modules of their own
-//! targets  sequence_call  types  depth  clauses    properties of a tree, or of its tokens; what is refused
-//! parsed  place  tokens  map_types  object_name  dialect  disguise  walk  keywords  complete
+//! targets  sequence_call  types  clauses           properties of a tree, or of its tokens; what is refused
+//! parsed                                           a statement with its tree
+//! aside  depth                                     long and deep statements on threads of their own
+//! place  tokens  map_types  object_name  dialect  disguise  walk  keywords  complete
 //! ```
 
+mod aside;
 pub mod asof;
 pub mod build;
 pub mod clauses;
@@ -48,6 +51,7 @@ pub mod using_key;
 pub mod walk;
 mod words;
 
+pub use aside::{FreedAside, aside};
 pub use depth::{is_on_deep_stack, needs_deep_stack, on_deep_stack};
 pub use grammar::SEARCH_PATH;
 pub use parse::parse;

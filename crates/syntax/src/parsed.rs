@@ -19,7 +19,7 @@ pub struct Parsed {
     pub(super) names: Vec<String>,
     /// See [`Parsed::is_deep`].
     pub(super) deep: bool,
-    /// Number of tokens: words, numbers, texts and signs.
+    /// See [`Parsed::tokens`].
     pub(super) tokens: usize,
     /// The words before a dot, in lower case: names of tables, schemas or databases.
     pub qualifiers: Vec<String>,
@@ -233,6 +233,14 @@ impl Parsed {
     /// The most bytes that binding it takes while it runs.
     pub fn binding_bytes(&self) -> usize {
         self.tokens * BINDING_BYTES
+    }
+    /// Number of its tokens: words, numbers, texts and signs.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+    /// Its tree, to be freed apart from it; what is left is a statement of no meaning.
+    pub fn take_ast(&mut self) -> Ast {
+        std::mem::replace(&mut self.ast, Ast::ShowSettings)
     }
     /// Whether it needs a large stack.
     pub fn is_deep(&self) -> bool {

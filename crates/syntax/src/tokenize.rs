@@ -2,8 +2,9 @@
 //!
 //! A long text is tokenized in pieces, so that a statement that is cancelled ends soon and its blanks are not
 //! all kept at once. A piece ends behind a comma that is in no quotes and no comment; places in it are moved
-//! to where it begins. Texts with quotes of which the ends are harder to find (`E'…'`, `$$…$$`) are one piece
-//! from there on.
+//! to where it begins. It ends in a long row of blanks as well: the tokenizer would make a token of each, so
+//! all but the first and the last one are left out. Texts with quotes of which the ends are harder to find
+//! (`E'…'`, `$$…$$`) are one piece from there on.
 
 use entasis_vector::Result;
 use entasis_vector::statement::check;
@@ -13,6 +14,9 @@ use super::dialect::EntasisDialect;
 
 /// Bytes from which a piece ends at the next place where it may.
 const PIECE: usize = 64 << 10;
+
+/// Blanks in a row from which those within are left out.
+const BLANKS: usize = 64;
 
 /// A text that is no sequence of tokens.
 pub(super) enum Failed {
@@ -40,6 +44,9 @@ fn in_pieces(
     let mut rest = sql;
     let mut start = Location::new(1, 1);
     while !rest.is_empty() {
+        let (blanks, text) = rest.split_at(blanks_before(rest, size));
+        start = end_of(blanks, start);
+        rest = text;
         let (piece, after) = rest.split_at(piece_end(rest, size));
         let moved = |place: Location| match place.line {
             // What has no place stays without.
@@ -67,6 +74,24 @@ fn in_pieces(
     Ok(tokens)
 }
 
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The number of blanks at the beginning of these bytes.
+fn blanks(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| is_blank(**byte)).count()
+}
+
+/// How many bytes are left out at the beginning of a piece: many blanks, but for one that the tokenizer sees
+/// before the next token.
+fn blanks_before(text: &str, size: usize) -> usize {
+    match blanks(text.as_bytes()) {
+        few if few < BLANKS.min(size) => 0,
+        many => many - 1,
+    }
+}
+
 /// The place behind a piece that begins at `start`.
 fn end_of(piece: &str, start: Location) -> Location {
     let lines = piece.bytes().filter(|byte| *byte == b'\n').count() as u64;
@@ -92,6 +117,10 @@ fn piece_end(text: &str, size: usize) -> usize {
         let next = bytes.get(at + 1);
         at = match bytes[at] {
             b',' if at >= size => return at + 1,
+            byte if is_blank(byte) => match blanks(&bytes[at..]) {
+                many if many >= BLANKS.min(size) => return at + 1,
+                few => at + few,
+            },
             // A doubled quote ends one text and begins another.
             b'"' => behind(at + 1, b"\""),
             b'\'' if at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'&') => break,
@@ -119,6 +148,8 @@ mod tests {
     fn pieces_are_no_others_than_the_whole() {
         let parts = [
             "SELECT ",
+            "    ",
+            " \t\r\n  \n ",
             "a",
             ",",
             ", ",
@@ -172,6 +203,20 @@ mod tests {
         assert_eq!((error.location.line, last.map(|place| place.line)), (2, Some(2)));
         let whole = Tokenizer::new(&EntasisDialect, text).tokenize_with_location().unwrap_err();
         assert_eq!(whole, error);
+    }
+
+    /// A text of blanks is pieces of a few, and no token is moved.
+    #[test]
+    fn blanks_in_a_row_are_left_out() {
+        let blanks = " \n\t".repeat(PIECE / 2);
+        let text = format!("{blanks}SELECT{blanks}1,{blanks}' {blanks}'{blanks}");
+        assert_eq!(blanks_before(&text, PIECE), blanks.len() - 1);
+        let text = &text[blanks.len() - 1..];
+        assert_eq!(piece_end(text, PIECE), "\tSELECT ".len());
+        let Ok(tokens) = tokens(text) else { panic!("no tokens") };
+        assert_eq!(tokens, whole(text).expect("tokens"));
+        let Err(Failed::Token(error, _)) = super::tokens(&format!("{text}'")) else { panic!("no error") };
+        assert_eq!(error.location.line, 1 + 2 * PIECE as u64);
     }
 
     #[test]

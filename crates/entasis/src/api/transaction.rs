@@ -6,7 +6,7 @@
 
 use crate::connection::Connection;
 use crate::connection::planned::TRIES;
-use crate::transaction::turns::Turn;
+use crate::transaction::retry_lock::RetryGuard;
 use entasis_vector::{Error, ErrorKind, Result};
 use std::fmt;
 use std::ops::Deref;
@@ -111,25 +111,25 @@ impl Connection {
         tries: usize,
         mut body: impl FnMut(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut turn = None;
+        let mut held = None;
         for conflicts in 0..tries.saturating_sub(1) {
-            turn = self.turn(conflicts, turn);
+            held = self.retry_guard(conflicts, held);
             match self.attempt(&mut body) {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 done => return done,
             }
         }
         // The last one, whose conflict is the caller's.
-        let _turn = self.turn(tries.saturating_sub(1), turn);
+        let _held = self.retry_guard(tries.saturating_sub(1), held);
         self.attempt(&mut body)
     }
 
     /// Waits for the time to try a transaction that has conflicted `conflicts` times, as [`Connection::retry`]
-    /// does. `turn` is what the last call for this transaction returned. The result is to be kept until it is
+    /// does. `held` is what the last call for this transaction returned. The result is to be kept until it is
     /// done: others that are tried again wait for it, for a short time.
     #[doc(hidden)]
-    pub fn turn(&self, conflicts: usize, turn: Option<Turn>) -> Option<Turn> {
-        self.session.shared.turns.wait(conflicts, turn)
+    pub fn retry_guard(&self, conflicts: usize, held: Option<RetryGuard>) -> Option<RetryGuard> {
+        self.session.shared.retry_lock.wait(conflicts, held)
     }
 
     /// Runs `body` in a transaction, once.

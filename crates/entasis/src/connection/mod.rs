@@ -42,7 +42,7 @@ use crate::values::arguments::{self, Argument};
 use crate::values::rows::Rows;
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_functions::TimeZone;
-use entasis_sql::Parsed;
+use entasis_sql::{FreedAside, Parsed};
 use entasis_storage::{Waiter, WriterName};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -179,8 +179,9 @@ impl Connection {
                 let most = statements.iter().map(Parsed::parameters).max().unwrap_or(0);
                 entasis_sql::check_arguments(most, parameters.len())?;
                 let mut rows = Rows::empty();
+                let tokens: usize = statements.iter().map(Parsed::tokens).sum();
                 // Nothing is remembered of the statements of a script.
-                for parsed in statements {
+                for parsed in &mut *FreedAside::new(statements.into_iter(), tokens) {
                     rows = self.run_explained(&Prepared::new(parsed), parameters)?;
                 }
                 Ok(rows)
@@ -335,5 +336,48 @@ mod tests {
         assert!(connection.query_at_once(short, &[]).unwrap().is_some());
         let long = format!("{short} -- {}", "x".repeat(super::AT_ONCE_BYTES));
         assert!(connection.query_at_once(&long, &[]).unwrap().is_none());
+    }
+
+    /// A text that is parsed aside has the rows and errors of a short one.
+    #[test]
+    fn the_length_of_a_text_changes_nothing() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)").unwrap();
+        let outcome = |sql: &str| {
+            let rows = connection.query(sql, &[]);
+            format!("{:?}", rows.map(|rows| rows.row_values().collect::<Vec<_>>()))
+        };
+        let comment = "x".repeat(1 << 20);
+        let nested = |depth: usize| format!("SELECT {}1{}", "(".repeat(depth), ")".repeat(depth));
+        let chain = format!("SELECT count(*) FROM t WHERE {}", vec!["a > 1"; 500].join(" OR "));
+        for sql in [
+            "SELECT 1 + 1",
+            "SELECT 1; SELECT 2",
+            "SELECT 1; SELECT x; SELECT 2",
+            "SELECT\n  x",
+            "SELEC 1",
+            "SELECT $1",
+            "SELECT 12abc",
+            "SELECT a FROM t WHERE id = 1",
+            &nested(100),
+            &nested(1000),
+            &chain,
+        ] {
+            assert_eq!(outcome(&format!("{sql} /* {comment} */")), outcome(sql), "{sql}");
+        }
+        // More parts than are freed by the thread of the statement.
+        let rows = |from: usize| {
+            let rows: Vec<String> = (from..from + 40_000).map(|i| format!("({i}, {})", i % 7)).collect();
+            rows.join(", ")
+        };
+        let changed = |sql: &str| connection.execute(sql).unwrap().changed();
+        assert_eq!(changed(&format!("INSERT INTO t VALUES {}", rows(0))), Some(40_000));
+        let or_nothing = format!("INSERT INTO t VALUES {} ON CONFLICT DO NOTHING", rows(20_000));
+        assert_eq!(changed(&or_nothing), Some(20_000));
+        let far = format!("INSERT INTO t VALUES {}, (200000, 99999999999)", rows(90_000));
+        let error = connection.execute(&far);
+        assert!(error.map(drop).unwrap_err().position().is_some());
+        let script: String = (0..60_000).map(|i| format!("SELECT {i};")).collect();
+        assert_eq!(outcome(&format!("SELECT x;{script}")), outcome("SELECT x"));
     }
 }

@@ -15,7 +15,7 @@ use crate::prepared::program::{Compiled, Program};
 use entasis_engine::exec::{MemoryBudget, Reservation};
 use entasis_engine::plan::{Columns, Node, Plan, Values};
 use entasis_engine::template::Template;
-use entasis_sql::{Keyed, Parsed, Statement};
+use entasis_sql::{FreedAside, Keyed, Parsed, Statement};
 use entasis_vector::{DataType, Result, Value};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,24 +153,43 @@ impl Remembered {
         if let Some(prepared) = known.get(sql) {
             return Ok(Ok(prepared.clone()));
         }
-        let mut parsed = entasis_sql::parse(sql)?;
-        if parsed.len() != 1 {
-            return Ok(Err(parsed));
-        }
-        let parsed = parsed.pop().expect("just counted");
-        let prepared = Arc::new(Prepared::new(parsed));
-        if sql.len() <= LONGEST {
+        let prepared = read(sql)?;
+        if let Ok(prepared) = &prepared
+            && sql.len() <= LONGEST
+        {
             if known.len() == REMEMBERED {
                 known.clear();
             }
             known.insert(sql.to_owned(), prepared.clone());
         }
-        Ok(Ok(prepared))
+        Ok(prepared)
     }
 
     /// Forgets all statements, because the meaning of names has changed.
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// The statement of this text, if it is a single one; otherwise all statements of the text. Neither is
+/// remembered.
+///
+/// # Errors
+/// Those of parsing.
+pub(crate) fn read(sql: &str) -> Result<Result<Arc<Prepared>, Vec<Parsed>>> {
+    let mut parsed = entasis_sql::parse(sql)?;
+    if parsed.len() != 1 {
+        return Ok(Err(parsed));
+    }
+    let parsed = parsed.pop().expect("just counted");
+    Ok(Ok(Arc::new(Prepared::new(parsed))))
+}
+
+/// No statement waits until the tree of a long one is freed.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let tokens = self.parsed.tokens();
+        drop(FreedAside::new((self.parsed.take_ast(), self.keyed.take()), tokens));
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod settings;
 pub(crate) mod upkeep_mode;
 
 use crate::catalog::search_path::SearchPath;
-use crate::prepared::{ByName, Prepared, Remembered};
+use crate::prepared::{self, ByName, Prepared, Remembered};
 use crate::session::host_functions::Functions;
 use crate::session::sequence_numbers::Numbers;
 use crate::state::{Shared, User};
@@ -24,7 +24,7 @@ use entasis_engine::exec::{CancelFlag, Overdrawn, Progress, QueryContext, Settin
 use entasis_engine::relation::{Compression, Relation};
 use entasis_files::csv::Rejects;
 use entasis_functions::TimeZone;
-use entasis_sql::Parsed;
+use entasis_sql::{Parsed, aside};
 use entasis_storage::{CatalogVersion, Entry, Waiter, WriterName};
 use entasis_vector::statement::within;
 use entasis_vector::{Result, name};
@@ -39,6 +39,8 @@ pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sy
 
 /// The length of a text whose parsing may take much memory.
 const LONG_TEXT: usize = 4 << 10;
+/// The length of a text whose parsing takes longer than a statement may go without an answer to an interrupt.
+const VERY_LONG_TEXT: usize = 256 << 10;
 /// Bytes of a statement's text that are shown to those who wait for it.
 const SHOWN: usize = 200;
 
@@ -439,12 +441,19 @@ impl Session {
     }
 
     /// The statement of a text, as [`Remembered::prepare`]. A long text takes much memory while it is parsed,
-    /// which counts as the statement's.
+    /// which counts as the statement's; a very long one is not remembered, and is parsed aside, so that the
+    /// statement answers an interrupt meanwhile.
     pub(crate) fn prepare(&self, sql: &str) -> Result<Result<Arc<Prepared>, Vec<Parsed>>> {
-        match sql.len() < LONG_TEXT {
-            true => self.remembered.prepare(sql),
-            false => within(Arc::new(self.context()), || self.remembered.prepare(sql)),
+        if sql.len() < LONG_TEXT {
+            return self.remembered.prepare(sql);
         }
+        within(Arc::new(self.context()), || {
+            if sql.len() < VERY_LONG_TEXT {
+                return self.remembered.prepare(sql);
+            }
+            let text: Arc<str> = sql.into();
+            aside(move || prepared::read(&text))
+        })
     }
 
     /// The progress of the running statement.

@@ -30,7 +30,7 @@ use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::state::config::{Config, format_bytes};
 use crate::state::workload_stats::{Record, Records};
-use crate::transaction::turns::Turns;
+use crate::transaction::retry_lock::RetryLock;
 use entasis_engine::exec::{Learned, MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::backend::{Backend, FileId, Process};
 use entasis_storage::checkpoint::NameChanges;
@@ -86,8 +86,8 @@ pub(crate) struct Shared {
     costs: CurrentCosts,
     /// Number of connections so far.
     connections: AtomicU64,
-    /// Whose turn it is among transactions that conflict.
-    pub(crate) turns: Arc<Turns>,
+    /// Held by a transaction that is tried again.
+    pub(crate) retry_lock: Arc<RetryLock>,
     /// Does upkeep of tables after writes.
     upkeep: Upkeep,
     /// Bytes of single rows that were written since the tables were charged.
@@ -170,7 +170,7 @@ impl Shared {
             records: Records::default(),
             costs: CurrentCosts::default(),
             connections: AtomicU64::new(0),
-            turns: Arc::default(),
+            retry_lock: Arc::default(),
             upkeep: Upkeep::default(),
             uncharged: AtomicUsize::new(0),
             is_full: AtomicBool::new(false),

@@ -23,8 +23,8 @@
 //! **Locks.** Write locks are acquired before any other lock: by a statement at its beginning, by a
 //! transaction at its commit (`docs/design/locks.md`).
 
+pub(crate) mod retry_lock;
 pub(crate) mod target_database;
-pub(crate) mod turns;
 
 use crate::constraints::catch_up::CatchUp;
 use crate::constraints::validation::Predicates;

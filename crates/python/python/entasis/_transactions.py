@@ -57,10 +57,10 @@ def retry(connection: Connection, work: Callable[[Connection], _Result], attempt
         raise ProgrammingError(
             "retry() begins a transaction of its own, and one is open: it would see the same rows again"
         )
-    turn = None
+    held = None
     for conflicts in itertools.count():
-        # Whoever has lost has the turn until it is done, so that nobody loses always.
-        turn = connection._turn(conflicts, turn)
+        # Whoever has lost once holds the retry lock until it is done, so that nobody loses always.
+        held = connection._retry_guard(conflicts, held)
         try:
             with transaction(connection):
                 return work(connection)

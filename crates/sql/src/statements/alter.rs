@@ -307,7 +307,7 @@ impl Binder<'_> {
         }
         let mut rows = self.over_target(before, |select| select.projection = items)?;
         let types: Vec<DataType> = altered.declared.columns.iter().map(|field| field.ty).collect();
-        rows::cast_outputs(&mut rows, &types);
+        rows::cast_outputs(&mut rows, &types)?;
         Ok(rows)
     }
 }

@@ -20,7 +20,7 @@ use entasis_syntax::place::locate_ident;
 use entasis_syntax::placeholders::check_arguments;
 use entasis_syntax::targets::changed_by;
 use entasis_syntax::types::{parse_type, sql_type};
-use entasis_syntax::{SEARCH_PATH, on_deep_stack};
+use entasis_syntax::{FreedAside, SEARCH_PATH, on_deep_stack};
 use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{DataType, Error, Result, Value};
 use sqlparser::ast::{self, Ident, ObjectName, ObjectType, UserDefinedTypeRepresentation};
@@ -111,8 +111,9 @@ fn bind_with(
             true => resolve::resolved(&statement.ast, catalog, has_database)?,
             false => None,
         };
+        let resolved = FreedAside::new(resolved, statement.tokens());
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
-        let typed = named_types::replaced(ast, catalog);
+        let typed = FreedAside::new(named_types::replaced(ast, catalog), statement.tokens());
         let ast = typed.as_ref().unwrap_or(ast);
         let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
         if let Some(uses) = params.described() {

@@ -76,7 +76,7 @@ impl Binder<'_> {
             // A column of untyped NULLs has no type, but a table's column needs one.
             let types: Vec<DataType> =
                 plan.output.iter().map(|output| typed(plan.columns.ty(output.column))).collect();
-            rows::cast_outputs(&mut plan, &types);
+            rows::cast_outputs(&mut plan, &types)?;
             unique_names(plan.output.iter().map(|output| output.name.as_str()))?;
             let layout = layout::of_table(&create.table_options, &plan.schema())?;
             let definition = Definition { layout, on_commit, ..Definition::default() };

@@ -219,7 +219,7 @@ impl Binder<'_> {
         match rows::literal_row(&plan, column.ty) {
             Some(value) if value.is_null() => return Ok(ColumnDefault::Null),
             Some(_) => {}
-            None => rows::cast_outputs(&mut plan, &[column.ty]),
+            None => rows::cast_outputs(&mut plan, &[column.ty])?,
         }
         if !can_cast(from, column.ty) {
             return Err(context(Error::input(format!("{expr} is {from}, not {}", column.ty))));

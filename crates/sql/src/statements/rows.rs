@@ -3,7 +3,7 @@
 use entasis_engine::plan::{Columns, Node, Output, Plan, Project, Values};
 use entasis_functions::expressions::fold;
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Value};
+use entasis_vector::{DataType, Result, Value, statement};
 
 /// The value of a plan that is a single row of a single literal, converted to `ty`; `None` for any other
 /// plan.
@@ -41,13 +41,17 @@ pub(super) fn empty_rows(count: usize) -> Plan {
 }
 
 /// The same plan with its outputs cast to `types`, for `INSERT`.
-pub(super) fn cast_outputs(plan: &mut Plan, types: &[DataType]) {
+///
+/// # Errors
+/// Interrupted.
+pub(super) fn cast_outputs(plan: &mut Plan, types: &[DataType]) -> Result<()> {
     let mut exprs = Vec::new();
     for (output, &ty) in plan.output.iter_mut().zip(types) {
         let from = plan.columns.ty(output.column);
         if from == ty {
             continue;
         }
+        statement::check()?;
         // Values in the plan itself are converted now.
         if let Node::Values(values) = &mut plan.root
             && let Some(at) = values.columns.iter().position(|column| *column == output.column)
@@ -84,6 +88,7 @@ pub(super) fn cast_outputs(plan: &mut Plan, types: &[DataType]) {
         let input = Box::new(std::mem::replace(&mut plan.root, one_row()));
         plan.root = Node::Project(Project { input, exprs });
     }
+    Ok(())
 }
 
 /// One row without columns.

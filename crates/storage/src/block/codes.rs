@@ -4,6 +4,7 @@
 use super::packed::{Lane, Packed};
 use super::{cells, search};
 use crate::node::Ahead;
+use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, Native};
 
 /// Codes of as many slots as their block has.
@@ -160,6 +161,20 @@ impl Codes {
         with_plain!(self, C, buffer => cells::load::<C>(buffer, slot).into(), packed => packed.get(slot))
     }
 
+    /// The greatest of the first `slots` codes, or of all if they are packed; no other thread sees the block.
+    // PERF: in vectors, where codes one by one are unpacked one by one.
+    pub(crate) fn greatest(&self, slots: usize) -> u64 {
+        with_plain!(
+            self,
+            C,
+            buffer => {
+                let codes = &buffer.as_slice::<C>()[..slots];
+                widest(|| codes.iter().fold(0, |most: C, &code| Ord::max(most, code))).into()
+            },
+            packed => packed.greatest()
+        )
+    }
+
     /// Calls `each` with the codes of some slots, one after the other.
     #[inline(always)]
     pub(crate) fn each_of(&self, slots: impl ExactSizeIterator<Item = usize>, mut each: impl FnMut(u64)) {
@@ -219,6 +234,25 @@ impl Codes {
             Codes::U16(buffer) => Codes::U16(cells::copy::<u16>(buffer, slots, slots)),
             Codes::U32(buffer) => Codes::U32(cells::copy::<u32>(buffer, slots, slots)),
             Codes::Packed(packed) => Codes::Packed(packed.copy()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::random::Random;
+
+    #[test]
+    fn the_greatest_plain_code_is_that_of_the_first_slots() {
+        let mut random = Random(9);
+        for most in [1, 200, 60_000, 3_000_000_000] {
+            for slots in [1, 7, 100, 1021] {
+                let codes: Vec<u32> = (0..slots + 3).map(|_| random.below(most + 1) as u32).collect();
+                let plain = Codes::new(most as u32, slots + 3, codes.iter().copied());
+                let greatest = codes[..slots].iter().map(|&code| u64::from(code)).max();
+                assert_eq!(Some(plain.greatest(slots)), greatest);
+            }
         }
     }
 }

@@ -6,7 +6,6 @@ use super::example::{Example, scattered, text};
 use super::masks::keep;
 use super::serialized::{BlockWriter, Flaw, Reader, Shared};
 use super::{Block, Codes, TextValues, Values};
-use crate::BLOCK_ROWS;
 use crate::definition::Compression;
 use crate::node::Ahead;
 use entasis_vector::{Buffer, Dictionary, StringHeap, StringView};
@@ -72,9 +71,9 @@ impl Codec for DictionaryCodes {
     fn read(reader: &mut Reader<'_>, slots: usize) -> Result<DictionaryCodes, Flaw> {
         let Shared::Dictionary(dictionary) = reader.shared else { return Err("its dictionary is missing") };
         let codes = reader.codes(slots)?;
-        let all = if codes.are_plain() { slots } else { BLOCK_ROWS };
-        let is_entry = |slot| codes.get(slot) < dictionary.len() as u64;
-        reader.check((0..all).all(is_entry), "a code that is none of its dictionary")?;
+        let entries = dictionary.len() as u64;
+        let are_entries = codes.max() < entries || codes.greatest(slots) < entries;
+        reader.check(are_entries, "a code that is none of its dictionary")?;
         Ok(DictionaryCodes { dictionary: dictionary.clone(), codes })
     }
 }

@@ -74,6 +74,11 @@ impl Fsst {
         self.share = self.table.bytes() / blocks;
     }
 
+    /// True if its strings are sure to be ASCII.
+    fn is_surely_ascii(&self) -> bool {
+        self.table.is_surely_ascii(self.codes.bytes_of(0..self.codes.len()))
+    }
+
     /// All strings.
     fn strings(&self) -> StringBytes {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.codes.len()));
@@ -133,7 +138,7 @@ impl Codec for Fsst {
         let Shared::Symbols(symbols) = reader.shared else { return Err("its symbols are missing") };
         let codes = reader.strings(slots)?;
         let fsst = Fsst::of_parts(symbols.table().clone(), codes);
-        if reader.column.is_text {
+        if reader.column.is_text && !fsst.is_surely_ascii() {
             reader.check_texts(&fsst.strings())?;
         }
         Ok(fsst)

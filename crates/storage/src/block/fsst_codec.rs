@@ -50,6 +50,7 @@
 //! - It does not use SIMD for compression as the paper does.
 //! - It does not choose the sample, nor decide whether compression pays. The caller does.
 
+use entasis_vector::simd::widest;
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::hint::select_unpredictable;
@@ -231,6 +232,25 @@ impl SymbolTable {
             };
         }
         length
+    }
+
+    /// True if the texts of codes, which may be those of several texts one after the other, are sure to be
+    /// ASCII: all symbols are, and so is each byte behind an escape. If false, they may be ASCII as well.
+    ///
+    /// Every byte that looks like an escape is taken for one. That is right as long as the bytes behind
+    /// escapes are ASCII, since these do not look like one. Where a damaged text ends with an escape, the
+    /// byte behind it is a code of the next text: it is taken for a byte that there is not, and its symbol
+    /// is ASCII.
+    // PERF: it looks at pairs of bytes, whatever they are, which the compiler does in vectors. To decompress
+    // the texts takes several instructions for each code, and memory for them.
+    pub(crate) fn is_surely_ascii(&self, codes: &[u8]) -> bool {
+        const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+        if self.symbols.iter().fold(0u64, |all, symbol| all | symbol) & HIGH != 0 {
+            return false;
+        }
+        let behind = codes.get(1..).unwrap_or_default();
+        let is_other = |code: u8, next: u8| u8::from(code == ESCAPE) & (next >> 7);
+        widest(|| codes.iter().zip(behind).fold(0u8, |any, (&code, &next)| any | is_other(code, next))) == 0
     }
 
     /// The memory the table takes.
@@ -752,6 +772,40 @@ mod tests {
             table.decompress_run(&codes[..before + 1], &mut out, &mut places);
             assert_eq!(places[before], places[before + 1]);
         }
+    }
+
+    /// Whoever says that texts are ASCII is right; and says so if all symbols and texts are.
+    #[test]
+    fn texts_that_are_surely_ascii_are() {
+        let mut random = Random(17);
+        let short: Vec<Vec<u8>> =
+            adversarial().into_iter().chain(comments(300, 8)).filter(|text| text.len() < 1000).collect();
+        let mut tables = vec![trained(&[]), trained(&short), trained(&comments(500, 1))];
+        tables.extend(short.iter().rev().step_by(20).map(|text| trained(std::slice::from_ref(text))));
+        let (mut sure, mut unsure) = (0, 0);
+        for table in &tables {
+            let has_ascii = table.symbols().all(|(bytes, _)| bytes.to_le_bytes().is_ascii());
+            for texts in short.chunks(5).chain(short.chunks(1)) {
+                let codes: Vec<Vec<u8>> = texts.iter().map(|text| compressed(table, text)).collect();
+                let is_sure = table.is_surely_ascii(&codes.concat());
+                assert_eq!(is_sure, has_ascii && texts.concat().is_ascii(), "{texts:?} by {table:?}");
+                *(if is_sure { &mut sure } else { &mut unsure }) += 1;
+            }
+            // Codes that no text has, some of them with an escape at the end.
+            for _ in 0..200 {
+                let letters = [ESCAPE, 0, 1, b'a', 127, 128, 250, 254];
+                let codes: Vec<Vec<u8>> = (0..3)
+                    .map(|_| {
+                        let count = random.below(4);
+                        (0..count).map(|_| letters[random.below(letters.len())]).collect()
+                    })
+                    .collect();
+                let mut text = Vec::new();
+                codes.iter().for_each(|codes| table.decompress(codes, &mut text));
+                assert!(!table.is_surely_ascii(&codes.concat()) || text.is_ascii(), "{codes:?} by {table:?}");
+            }
+        }
+        assert!(sure > 100 && unsure > 100, "{sure} and {unsure}");
     }
 
     #[test]

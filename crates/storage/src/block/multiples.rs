@@ -18,7 +18,6 @@ use super::reading::{HeldSlots, Meaning, Selected};
 use super::serialized::{BlockWriter, Flaw, Reader};
 use super::unencoded::Unencoded;
 use super::{Codes, Fixed, cells};
-use crate::BLOCK_ROWS;
 use crate::definition::Compression;
 use crate::node::Ahead;
 use crate::value::Datum;
@@ -79,8 +78,7 @@ impl Codec for Multiples {
     fn read(reader: &mut Reader<'_>, slots: usize) -> Result<Multiples, Flaw> {
         let (least, factor) = (reader.integer()?, reader.u64()?);
         let codes = reader.packed(slots)?;
-        let greatest = (0..BLOCK_ROWS).map(|slot| codes.get(slot)).max().unwrap_or(0);
-        let furthest = greatest.checked_mul(factor).and_then(|far| least.checked_add(far.into()));
+        let furthest = codes.greatest().checked_mul(factor).and_then(|far| least.checked_add(far.into()));
         reader.check(factor > 1 && furthest.is_some(), "its multiples leave the numbers")?;
         Ok(Multiples { least, factor, codes: Codes::Packed(codes) })
     }

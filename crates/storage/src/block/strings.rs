@@ -26,13 +26,18 @@ pub(crate) struct StringBytes {
 impl StringBytes {
     /// Strings whose bytes are in `bytes` and end at `ends`, which ascend to its length.
     pub(crate) fn new(ends: &[u32], bytes: &[u8]) -> StringBytes {
+        StringBytes::of(ends, bytes.into())
+    }
+
+    /// The same, of bytes that they keep.
+    pub(crate) fn of(ends: &[u32], bytes: Box<[u8]>) -> StringBytes {
         debug_assert!(ends.is_sorted() && ends.last().is_none_or(|&end| end as usize == bytes.len()));
         let ends = if u16::try_from(bytes.len()).is_ok() {
             Ends::U16(ends.iter().map(|&end| end as u16).collect())
         } else {
             Ends::U32(ends.into())
         };
-        StringBytes { ends, bytes: bytes.into() }
+        StringBytes { ends, bytes }
     }
 
     /// Bytes of memory.
@@ -82,6 +87,14 @@ impl StringBytes {
         &self.bytes[self.start(slots.start)..self.start(slots.end)]
     }
 
+    /// True if each of them is UTF-8: if all of them together are, and none ends within a character.
+    // PERF: most texts are ASCII, which is seen in vectors; short strings one by one have no use of them.
+    pub(crate) fn are_utf8(&self) -> bool {
+        let bytes = self.bytes_of(0..self.len());
+        let are_whole = |text: &str| (0..self.len()).all(|slot| text.is_char_boundary(self.end(slot)));
+        bytes.is_ascii() || std::str::from_utf8(bytes).is_ok_and(are_whole)
+    }
+
     /// A view of the string in `slot`.
     #[inline]
     pub(crate) fn view(&self, slot: usize) -> StringView {
@@ -119,6 +132,21 @@ pub(crate) fn pinned_view(bytes: &[u8]) -> StringView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_are_utf8_if_each_of_them_is() {
+        let pieces: [&[u8]; 8] =
+            [b"a", b"", "ñ".as_bytes(), "日".as_bytes(), b"\xC3", b"\xB1", b"\xFF", b"zz"];
+        let (mut right, mut wrong) = (0, 0);
+        for number in 0..pieces.len().pow(4) {
+            let strings = [1, 8, 64, 512].map(|place| pieces[number / place % pieces.len()]);
+            let ends: Vec<u32> = (1..=4).map(|count| strings[..count].concat().len() as u32).collect();
+            let are_utf8 = strings.iter().all(|string| std::str::from_utf8(string).is_ok());
+            assert_eq!(StringBytes::new(&ends, &strings.concat()).are_utf8(), are_utf8, "{strings:?}");
+            *(if are_utf8 { &mut right } else { &mut wrong }) += 1;
+        }
+        assert!(right > 100 && wrong > 100);
+    }
 
     #[test]
     fn views_show_the_strings() {

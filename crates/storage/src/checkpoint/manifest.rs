@@ -223,7 +223,7 @@ impl GroupIndex {
         })?;
         let partitions = partitions(source)?;
         let fences = fences(source, shape, partitions.len())?;
-        let mut read = Vec::new();
+        let mut read = Vec::with_capacity(slices);
         for _ in 0..slices {
             read.push(slice(source, shape, &extents, &shared)?);
         }
@@ -329,7 +329,7 @@ fn slice(
     let are_slots = (width..WORDS * 64).all(|slot| !bitmap::get(&live, slot));
     source.check(are_slots, "a live slot that there is not")?;
     let is_hot = source.bool()?;
-    let mut blocks = Vec::new();
+    let mut blocks = Vec::with_capacity(shape.schema.len());
     for column in 0..shape.schema.len() {
         let found = source.maybe(|source| {
             let (place, number) = (place(source, extents)?, source.size()?);

@@ -86,6 +86,7 @@ use crate::table::Table;
 use entasis_vector::Result;
 use extents::ExtentWriter;
 use objects::Relation;
+use read::Unread;
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -170,7 +171,7 @@ fn read_all(
     known: &mut dyn FnMut(&Relation, Extent) -> Option<Arc<Table>>,
 ) -> Result<(CatalogVersion, Checkpointed)> {
     let roots = [Root::Catalog, Root::Tables, Root::Costs].map(|root| header.roots[root as usize]);
-    let mut reader = Opening { file, known, manifests: BTreeMap::new(), tables: BTreeMap::new() };
+    let mut reader = Opening { file, known, manifests: BTreeMap::new(), unread: Vec::new() };
     let mut names = CatalogVersion::default();
     if roots[0].bytes > 0 {
         reader.read_manifests(roots[1])?;
@@ -185,13 +186,13 @@ fn read_all(
         }
         ObjectId::reserve(next);
     }
-    match reader.manifests.first_key_value() {
-        Some(_) => Err(file.damaged(roots[1].offset, "rows of a table that there is not")),
-        None => {
-            let costs = MachineCosts::read(file, roots[2])?.map(Arc::new);
-            Ok((names, Checkpointed { tables: reader.tables, roots, loads: Vec::new(), costs }))
-        }
+    let Opening { manifests, unread, .. } = reader;
+    if !manifests.is_empty() {
+        return Err(file.damaged(roots[1].offset, "rows of a table that there is not"));
     }
+    let tables = read::rows(file, unread)?.into_iter().collect();
+    let costs = MachineCosts::read(file, roots[2])?.map(Arc::new);
+    Ok((names, Checkpointed { tables, roots, loads: Vec::new(), costs }))
 }
 
 /// What has been read of a file, and what is still to be read.
@@ -201,7 +202,8 @@ struct Opening<'a> {
     known: &'a mut dyn FnMut(&Relation, Extent) -> Option<Arc<Table>>,
     /// Of the tables that no object has had yet.
     manifests: BTreeMap<ObjectId, Extent>,
-    tables: BTreeMap<ObjectId, Arc<record::TableRecord>>,
+    /// Tables whose rows are to be read.
+    unread: Vec<Unread>,
 }
 
 impl Opening<'_> {
@@ -215,15 +217,16 @@ impl Opening<'_> {
         source.check(self.manifests.len() == count, "a table is there twice")
     }
 
+    /// The table of a relation, which gets its rows when all names are known.
     fn table(&mut self, relation: Relation, catalog: Extent) -> Result<Arc<Table>> {
-        let id = relation.id;
         let missing = || self.file.damaged(catalog.offset, "a table whose rows are missing, or another's");
-        let manifest = self.manifests.remove(&id).ok_or_else(missing)?;
+        let manifest = self.manifests.remove(&relation.id).ok_or_else(missing)?;
         if let Some(table) = (self.known)(&relation, manifest) {
             return Ok(table);
         }
-        let (table, record) = read::table(self.file, relation, manifest)?;
-        self.tables.insert(id, record);
+        let unread = Unread::new(self.file, relation, manifest)?;
+        let table = unread.table().clone();
+        self.unread.push(unread);
         Ok(table)
     }
 }

@@ -77,6 +77,8 @@ pub(super) struct GroupRecord {
     /// The blocks, slice by slice, in the order of columns.
     blocks: Vec<(NodeId, Place)>,
     shared: Vec<(Option<WeakShared>, Place)>,
+    /// The data extents of all of them.
+    extents: Vec<Extent>,
 }
 
 impl GroupRecord {
@@ -93,7 +95,8 @@ impl GroupRecord {
             }
         }
         let shared = shared.into_iter().zip(index.shared.iter().map(|(_, place)| *place)).collect();
-        GroupRecord { node: NodeId::of(group, group.stamp), index: extent, blocks, shared }
+        let (node, extents) = (NodeId::of(group, group.stamp), index.extents());
+        GroupRecord { node, index: extent, blocks, shared, extents }
     }
 
     /// The places of everything that it consists of.
@@ -116,9 +119,9 @@ impl TableRecord {
         TableRecord { lineage: snapshot.table().lineage().id(), root: node, round, manifest, groups }
     }
 
-    /// All extents of the table.
+    /// All extents of the table, those that several row groups have more than once.
     pub(super) fn extents(&self) -> impl Iterator<Item = Extent> {
-        let data = self.groups.iter().flat_map(|group| group.places()).map(|place| place.extent);
+        let data = self.groups.iter().flat_map(|group| &group.extents).copied();
         self.groups.iter().map(|group| group.index).chain([self.manifest]).chain(data)
     }
 }

@@ -3,9 +3,11 @@
 //! 1. [`super::open`] makes the catalog and the tables of the newest checkpoint.
 //! 2. The commits of the log are done once more, in batches of some megabytes ([`super::batches`]).
 //! 3. What the log refers to in the file ([`super::images`]) is taken out of the free pages, and is known to
-//!    the next checkpoint. Pages that neither it nor the checkpoint reaches are free.
+//!    the next checkpoint. All other pages are used or free as the map of the checkpoint says, which is not
+//!    compared with the extents that are reached ([`crate::file`] says why it is right).
 //!
-//! The log is not written meanwhile, so a machine that stops here is opened again as before.
+//! Neither the log nor a page of the file is written meanwhile, so all that the log refers to is claimed
+//! before anything could be written over it, and a machine that stops here is opened again as before.
 
 use super::batches::{Batches, Batching};
 use super::record::Checkpointed;
@@ -61,7 +63,6 @@ pub(super) fn recover_by(
     }
     batches.write(&log)?;
     let Replay { names, written, .. } = batches.replay;
-    file.keep_only(&written.reached())?;
     let catalog = if commits == 0 { catalog } else { Catalog::of(names) };
     Ok(Recovered { catalog, written, tail: log.end()?, commits })
 }

@@ -4,7 +4,7 @@
 use super::heirs::{self, Inherited};
 use super::loads;
 use super::objects::{self, Relation, lasting, tables_of};
-use super::read;
+use super::read::{self, Unread};
 use super::record::Checkpointed;
 use super::source::Source;
 use crate::catalog::{CatalogVersion, Entry};
@@ -166,16 +166,19 @@ impl<'a> Replay<'a> {
             let Relation { id, name, schema, options } = relation;
             return Ok(Table::with_id(id, name, schema, options));
         };
-        let (table, written) = read::table(self.file, relation, manifest)?;
-        if self.claims {
-            let extents: BTreeMap<u64, Extent> =
-                written.extents().map(|extent| (extent.offset, extent)).collect();
-            extents
-                .into_values()
-                .filter(|extent| extent.bytes > 0)
-                .try_for_each(|extent| self.file.claim(extent))?;
+        let unread = Unread::new(self.file, relation, manifest)?;
+        let table = unread.table().clone();
+        for (object, written) in read::rows(self.file, vec![unread])? {
+            if self.claims {
+                let extents: BTreeMap<u64, Extent> =
+                    written.extents().map(|extent| (extent.offset, extent)).collect();
+                extents
+                    .into_values()
+                    .filter(|extent| extent.bytes > 0)
+                    .try_for_each(|extent| self.file.claim(extent))?;
+            }
+            self.written.tables.insert(object, written);
         }
-        self.written.tables.insert(id, written);
         Ok(table)
     }
 

@@ -19,7 +19,47 @@
 //! |---|---|
 //! | [`header`] | preamble and headers: bytes before and after their verification |
 //! | `space` | free runs: allocate, free, merge, truncate |
-//! | `verify` | checks the whole file |
+//! | `verify` | checks the whole file, and the use of its pages |
+//!
+//! # The map of free pages is trusted
+//!
+//! The map of the newest header is what opening knows of pages: nothing walks the extents of the state, which
+//! would take time in proportion to the file. It is right because it is made of what the process knows when
+//! it commits: every page that the new header does not reach is free in it, whatever else there is that has
+//! the page. What the map says at the next opening, where one might doubt it:
+//!
+//! - **A crash before the new header is whole**: it is the older map. The new state was written to pages that
+//!   are free in it, or behind its end; so they are free, and nothing that it counts as used was touched.
+//! - **A crash behind the header, before the tail is cut**: pages behind the end that the header knows of are
+//!   as good as free, since the file grows there.
+//! - **A header that is in the system's cache only**: it is written and synced again before anything else, so
+//!   that no page which its state gave up is written before that state is safe.
+//! - **Written ahead, and named by the log behind the header**: free. Replay claims it, at each opening anew,
+//!   before anything is written; so it is neither lost nor used twice.
+//! - **Written ahead, and named by no commit** (a crash, a rollback, a log that is lost): free, and nobody
+//!   claims it.
+//! - **Written ahead while a state was committed**: free, as its header does not reach it; so it is one of
+//!   these two, whenever its commit came.
+//! - **Written ahead, and taken over by a state**: used, and the log behind that state does not name it. What
+//!   the state gave up instead is free.
+//! - **A checkpoint that failed before it wrote its map**: what it wrote is free in the map of the state
+//!   before. In memory it stays given up until a state is committed, or the process ends. The images and
+//!   loads that it was to take over are free, and the log still names them.
+//! - **A write or a sync that failed**: nothing is written behind it, so it is as a crash.
+//! - **A commit of the same roots**, when a database is opened or closed: only the map itself has moved. What
+//!   the log names has been claimed by then, and is free in the new map as well.
+//! - **An older program**, whose maps count as used what was written ahead: what the log names is claimed as
+//!   it is. What no commit names is nobody's, which does no harm, until `VACUUM` frees it
+//!   ([`DataFile::reclaim`]).
+//!
+//! So opening has an order: the headers and the map; the header once more, and a sync; the extents of the
+//! state; the log, whose extents are claimed. Only then is anything written: recovery ends before there is a
+//! log to append to, or a checkpoint. A map with a right checksum that is wrong all the same is a bug, here
+//! or in the program that wrote it. `integrity_check` finds it ([`DataFile::misused`]), before it makes a
+//! checkpoint that might write over what is in use.
+//!
+//! The map is read at opening and not at the first write: it is one extent, claims need it, and a database
+//! that was closed is written to at once, as it is open from then on.
 //!
 //! A file that is only read ([`Access::Read`]) takes no lock: another process may write to it meanwhile, and
 //! never waits for readers. [`DataFile::refresh`] finds the state that is the newest by now. What an older
@@ -46,7 +86,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::{Error, ErrorKind, Result};
 use header::{Headers, PAGE, PREAMBLE_BYTES, Preamble};
 use space::{Run, Space};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -89,6 +129,20 @@ struct Pages {
     /// What no header reaches, but the log does or is going to: pages by the first one. In the map of a state
     /// they are free, because whoever opens the file takes them by what the log says.
     ahead: BTreeMap<u64, u64>,
+}
+
+impl Pages {
+    /// The runs that are somebody's, if the newest state reaches these extents, and has its map in another.
+    fn used(&self, reached: &[Extent], map: Extent) -> Vec<Run> {
+        let mut used: Vec<Run> = reached.iter().chain([&map]).map(|extent| Run::of(*extent)).collect();
+        used.retain(|run| run.pages > 0);
+        // A recovery reaches what the log does.
+        let known: HashSet<u64> = used.iter().map(|run| run.start).collect();
+        let ahead = self.ahead.iter().map(|(&start, &pages)| Run { start, pages });
+        used.extend(ahead.filter(|run| !known.contains(&run.start)));
+        used.extend(&self.given_up);
+        used
+    }
 }
 
 /// How long a file may stay. What lies behind that is its tail, whose extents a checkpoint writes again to
@@ -357,33 +411,25 @@ impl DataFile {
         Ok(())
     }
 
-    /// Frees all pages that belong to no extent of `reached`: at opening, before anything is written. A
-    /// checkpoint's map may count the image of a transaction that never committed as used.
-    ///
-    /// # Errors
-    /// Corruption, if two extents share a page.
-    pub(crate) fn keep_only(&self, reached: &[Extent]) -> Result<()> {
+    /// Frees pages that are nobody's: neither free, nor given up, nor written ahead, nor of the map, nor of
+    /// `reached`, which are the other extents of the newest state. Returns how many. No state may be
+    /// committed meanwhile.
+    pub fn reclaim(&self, reached: &[Extent]) -> u64 {
         let map = self.header().roots[Root::FreeSpace as usize];
-        let mut runs: Vec<Run> = reached.iter().chain([&map]).map(|extent| Run::of(*extent)).collect();
-        runs.retain(|run| run.pages > 0);
-        runs.sort_unstable_by_key(|run| run.start);
         let mut pages = lock(&self.pages);
-        let mut space = Space::new(pages.space.end());
-        let mut next = header::FIRST_PAGE;
-        for run in runs {
-            if run.start < next {
-                return Err(self.damaged(run.start * PAGE, "two extents share a page"));
-            }
+        let mut runs = pages.used(reached, map);
+        runs.extend(pages.space.free_runs());
+        runs.sort_unstable_by_key(|run| run.start);
+        let end = pages.space.end();
+        let (mut next, mut reclaimed) = (header::FIRST_PAGE, 0);
+        for run in runs.into_iter().chain([Run { start: end, pages: 0 }]) {
             if run.start > next {
-                space.release(Run { start: next, pages: run.start - next });
+                let lost = Run { start: next, pages: run.start.min(end) - next };
+                reclaimed += if pages.space.release(lost) { lost.pages } else { 0 };
             }
-            next = run.end();
+            next = next.max(run.end()).min(end);
         }
-        if next < space.end() {
-            space.release(Run { start: next, pages: space.end() - next });
-        }
-        pages.space = space;
-        Ok(())
+        reclaimed
     }
 
     /// Declares that neither the next committed state nor the log after it reaches an extent.
@@ -574,7 +620,12 @@ fn read_unverified(backend: &dyn Backend, extent: Extent, payload: &mut Vec<u8>)
         let what = format!("an extent of {} bytes is to be here, and the file has {length}", extent.bytes);
         return Err(damaged(backend, extent.offset, &what));
     }
-    payload.resize(extent.bytes as usize, 0);
+    let bytes = extent.bytes as usize;
+    if payload.capacity() < bytes {
+        // PERF: to grow it would move what it has, and clear memory that the system has just cleared.
+        *payload = vec![0; bytes];
+    }
+    payload.resize(bytes, 0);
     backend.read(extent.offset, payload).map_err(|error| refused(backend, &error))
 }
 

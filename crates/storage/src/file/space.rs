@@ -56,6 +56,11 @@ impl Space {
         before.max().unwrap_or(0)
     }
 
+    /// The free runs, in their order.
+    pub(super) fn free_runs(&self) -> impl Iterator<Item = Run> {
+        self.free.iter().map(|(&start, &pages)| Run { start, pages })
+    }
+
     /// The number of runs.
     pub(super) fn runs(&self) -> usize {
         self.free.len()

@@ -135,6 +135,140 @@ fn what_is_written_ahead_is_free_in_the_map_of_others() {
     );
 }
 
+impl DataFile {
+    /// The slow twin of the trust in the map: each page is of one extent, or of the map, or free. `reached`
+    /// are the extents of the state and of the log behind it.
+    pub(crate) fn assert_each_page_is_of_one(&self, reached: &[Extent]) {
+        assert_eq!(self.misused(reached), []);
+        let map = self.header().roots[Root::FreeSpace as usize];
+        let pages = lock(&self.pages);
+        let mut owners = vec![0_u32; pages.space.end() as usize];
+        let mut own = |run: Run| (run.start..run.end()).for_each(|page| owners[page as usize] += 1);
+        reached.iter().chain([&map]).for_each(|extent| own(Run::of(*extent)));
+        let is_reached = |start: u64| reached.iter().any(|extent| Run::of(*extent).start == start);
+        let ahead = pages.ahead.iter().filter(|(start, _)| !is_reached(**start));
+        ahead.for_each(|(&start, &pages)| own(Run { start, pages }));
+        pages.given_up.iter().for_each(|run| own(*run));
+        pages.space.free_runs().for_each(own);
+        let wrong = owners.iter().skip(header::FIRST_PAGE as usize).position(|count| *count != 1);
+        assert!(wrong.is_none(), "page {wrong:?} behind the headers is not of one");
+    }
+}
+
+/// Writes ahead, states and crashes at random: what the log names is claimed at each opening, and then the
+/// map that was read is what a walk over all extents would make.
+#[test]
+fn the_map_that_was_read_is_what_a_walk_would_make() {
+    let (mut openings, mut claims) = (0, 0);
+    for seed in 1..120 {
+        let (disk, random) = (FaultyDisk::new(seed), &mut Random(seed * 0x9E37_79B9));
+        drop(DataFile::create(Arc::new(disk.file("data")), ID, 4096).expect("no faults"));
+        // For each state that may be the newest one: its number, its extents, and those of the log behind it.
+        let mut states: Vec<(u64, Vec<Extent>, Vec<Extent>)> = vec![(2, Vec::new(), Vec::new())];
+        for _ in 0..6 {
+            let file = DataFile::open(Arc::new(disk.file("data")), Access::Write).expect("it is whole");
+            let number = file.header().number;
+            let found = states.iter().find(|state| state.0 == number);
+            let (_, mut state, mut logged) = found.expect("it is one of both").clone();
+            for extent in &logged {
+                file.claim(*extent).expect("they are free");
+            }
+            file.assert_each_page_is_of_one(&[&state[..], &logged[..]].concat());
+            (openings, claims) = (openings + 1, claims + logged.len());
+            states = vec![(number, state.clone(), logged.clone())];
+            disk.stop_at(disk.operations() + 1 + random.below(40));
+            // Ahead of a commit that has not happened.
+            let mut waiting: Vec<Extent> = Vec::new();
+            let mut step = || -> Result<()> {
+                let payload = vec![random.next() as u8; 1 + random.below(20_000) as usize];
+                match random.below(8) {
+                    0..3 => waiting.push(file.write_ahead(&payload)?),
+                    3 if !waiting.is_empty() => {
+                        file.take_back(waiting.swap_remove(random.below(waiting.len() as u64) as usize));
+                    }
+                    4 if !waiting.is_empty() => {
+                        // A commit syncs what its record names.
+                        file.sync()?;
+                        logged.push(waiting.swap_remove(0));
+                        states.last_mut().expect("one").2.clone_from(&logged);
+                    }
+                    5 => {
+                        // A checkpoint that fails before it ends.
+                        let extent = file.write(&payload)?;
+                        file.give_up(extent);
+                    }
+                    6 => {
+                        let mut next = vec![file.write(&payload)?];
+                        let mut gone = Vec::new();
+                        for extent in state.drain(..).chain(logged.drain(..)) {
+                            if random.below(3) > 0 { next.push(extent) } else { gone.push(extent) }
+                        }
+                        file.reach(next.iter().copied());
+                        gone.into_iter().for_each(|extent| file.give_up(extent));
+                        state = next;
+                        let number = states.last().expect("one").0 + 1;
+                        states.push((number, state.clone(), Vec::new()));
+                        file.commit(contents(Extent::default(), number))?;
+                        states.remove(0);
+                    }
+                    _ => {}
+                }
+                file.assert_each_page_is_of_one(&[&state[..], &logged[..]].concat());
+                Ok(())
+            };
+            // A disk that stops does so at the next operation, if there is one.
+            (0..400).try_for_each(|_| step()).expect_err("the disk stops");
+            drop(file);
+            if random.below(2) == 0 { disk.restart() } else { disk.crash() }
+        }
+    }
+    assert!(openings > 500 && claims > 100, "{openings} openings, {claims} claims");
+}
+
+/// What is wrong by the file itself, and by what is in memory of it.
+fn told(file: &DataFile, reached: &[Extent]) -> Vec<String> {
+    let found = file.damage(&file.header(), reached, &mut |_| Ok(())).expect("it goes on");
+    assert_eq!(found, file.misused(reached));
+    found.into_iter().map(|damage| damage.what).collect()
+}
+
+#[test]
+fn a_map_that_misses_an_extent_is_told() {
+    let backend = example(&[7; 5000]);
+    let file = open(&backend).expect("it is whole");
+    let rows = tables(&file);
+    assert_eq!(told(&file, &[rows]), [""; 0]);
+    let more = file.write(b"so that the rows are not the end of the file").expect("no faults");
+    // The next state reaches it all the same.
+    file.give_up(rows);
+    file.commit(contents(rows, 8)).expect("no faults");
+    drop(file);
+    let file = open(&backend).expect("opening trusts the map");
+    assert_eq!(told(&file, &[rows, more]), ["2 pages are of an extent, and free"]);
+    assert_eq!(file.reclaim(&[rows, more]), 0);
+}
+
+#[test]
+fn pages_that_nobody_has_are_told_and_reclaimed() {
+    let backend = example(&[7; 5000]);
+    let file = open(&backend).expect("it is whole");
+    let rows = tables(&file);
+    file.write(&[1; 9000]).expect("no faults");
+    file.commit(contents(rows, 8)).expect("no faults");
+    drop(file);
+    let file = open(&backend).expect("opening trusts the map");
+    assert_eq!(told(&file, &[rows]), ["3 pages are neither in use nor free"]);
+    // What a commit is going to name is somebody's.
+    let ahead = file.write_ahead(&[2; 5000]).expect("no faults");
+    assert_eq!((file.reclaim(&[rows]), file.reclaim(&[rows])), (3, 0));
+    file.assert_each_page_is_of_one(&[rows]);
+    file.take_back(ahead);
+    file.commit(contents(rows, 9)).expect("no faults");
+    assert_eq!(told(&file, &[rows]), [""; 0]);
+    file.assert_each_page_is_of_one(&[rows]);
+    assert_eq!(file.size(), (6, 0));
+}
+
 #[test]
 fn what_is_given_up_twice_is_a_bug_and_not_a_damaged_file() {
     let backend = example(b"rows");

@@ -5,6 +5,9 @@
 //! 3. Extents do not overlap, none of their pages is free, and every page belongs to an extent or is free.
 //!    Extents that the log refers to, and not the newest state, are free in its map.
 //!
+//! [`DataFile::misused`] compares the pages that are free in memory, as the next writes take them, with what
+//! is in use. They are those of the map that was read, which opening trusts.
+//!
 //! It only reads, and does not look at what extents mean: the caller lists them.
 
 use super::header::{self, Extent, FIRST_PAGE, Header, PAGE, Root};
@@ -77,6 +80,25 @@ impl DataFile {
         used.retain(|run| !ahead.contains_key(&run.start) || !is_free(*run));
         pages(used, free, header.pages, &mut tell);
         Ok(found)
+    }
+
+    /// What is wrong with the use of pages as it is in memory, without a look at the file: pages that are
+    /// free and in use, of two extents, or nobody's. `reached` are the extents of the newest state and of the
+    /// log behind it, but for the map of free space. No state may be committed meanwhile.
+    ///
+    /// Empty after a write has failed, as no pages are used from then on.
+    pub fn misused(&self, reached: &[Extent]) -> Vec<Damage> {
+        if self.failure.get().is_some() {
+            return Vec::new();
+        }
+        let map = self.header().roots[Root::FreeSpace as usize];
+        let (used, free, end) = {
+            let own = lock(&self.pages);
+            (own.used(reached, map), own.space.free_runs().collect(), own.space.end())
+        };
+        let mut found = Vec::new();
+        pages(used, free, end, &mut |offset, what| found.push(Damage { offset, what }));
+        found
     }
 
     /// The message of a read error, which names the file and the place.

@@ -70,7 +70,7 @@ pub(crate) use logged::{Appended, Framed, Recorded};
 pub(crate) use pending_updates::PendingUpdates;
 pub use pending_updates::SingleRows;
 pub use reader::TableReader;
-pub(crate) use restore::RestoredGroup;
+pub(crate) use restore::{HungGroup, RestoredGroup};
 pub use row_sample::{RowSample, SampledSlots};
 pub use snapshot::TableSnapshot;
 pub use together::HeadWriters;

@@ -298,6 +298,11 @@ impl Branch {
         *self.edit.bytes.get_mut() = bytes as isize;
     }
 
+    /// Takes over the bytes of all row groups from who has counted them, as [`Branch::recount`] does.
+    pub(crate) fn set_bytes(&mut self, bytes: usize) {
+        *self.edit.bytes.get_mut() = bytes as isize;
+    }
+
     /// The number of retired nodes that have not been freed.
     pub(crate) fn retired(&self) -> usize {
         self.edit.retired.len()

@@ -2,9 +2,12 @@
 //! rows can go, and for each statement that promises to make the file shorter.
 
 use entasis::{Config, Connection, Database};
+use entasis_storage::backend::FaultyDisk;
+use entasis_storage::file::{Access, Contents, DataFile, DatabaseId, Root};
 use entasis_testkit::scratch::Scratch;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of a database without rows, and what a file may have beyond what is needed.
 const SMALL: u64 = 300 << 10;
@@ -102,4 +105,53 @@ fn checkpoints_use_the_space_of_those_before() {
         run(&connection, "CHECKPOINT");
     }
     assert!(written() <= before + before / 4 + SMALL, "{before} bytes became {}", written());
+}
+
+/// A database in a data file, with the log beside it on a disk.
+fn on(file: DataFile, disk: &FaultyDisk) -> Database {
+    Database::on(file, Arc::new(disk.file("my.db.wal")), Config::new().with_threads(1)).unwrap()
+}
+
+/// The map of free pages has a right checksum and is wrong: it counts pages as used that nobody has, or also
+/// pages as free that are in use. Opening trusts it; a check finds it before it is written by.
+#[test]
+fn wrong_maps_of_free_pages_are_told() {
+    let disk = FaultyDisk::new(1);
+    let created = DataFile::create(Arc::new(disk.file("my.db")), DatabaseId(*b"a map of its own"), 1 << 16);
+    let database = on(created.unwrap(), &disk);
+    for sql in [
+        "CREATE TABLE t (k BIGINT PRIMARY KEY)",
+        "INSERT INTO t SELECT i FROM range(5000) r(i)",
+        "CHECKPOINT",
+    ] {
+        run(&database.connect(), sql);
+    }
+    for is_free in [false, true] {
+        // As if the process were killed: the state is open, so that opening it writes no other map.
+        let killed = disk.copy();
+        let open = || DataFile::open(Arc::new(killed.file("my.db")), Access::Write).unwrap();
+        let file = open();
+        let header = file.header();
+        // So large that it is the end of the file.
+        file.write(&vec![7; 1 << 20]).unwrap();
+        if is_free {
+            file.give_up(header.roots[Root::Tables as usize]);
+        }
+        let (roots, log_position, state) = (header.roots, header.log_position, header.state);
+        file.commit(Contents { roots, log_position, state }).unwrap();
+        let before = file.bytes();
+        drop(file);
+        let database = on(open(), &killed);
+        let connection = database.connect();
+        let found = answer(&connection, "PRAGMA integrity_check");
+        assert!(found.contains("256 pages are neither in use nor free"), "{found}");
+        assert_eq!(found.contains("of an extent, and free"), is_free, "{found}");
+        assert_eq!(answer(&connection, "PRAGMA integrity_check"), found, "the check has written nothing");
+        if !is_free {
+            run(&connection, "VACUUM");
+            assert_eq!(answer(&connection, "PRAGMA integrity_check"), ok());
+            drop((connection, database));
+            assert!(open().bytes() <= before - (1 << 19), "they are given back");
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub mod program;
 
 pub use fold::evaluate_constant;
 pub use kernels::boolean::true_bits;
-pub use kernels::cast::{convert, convert_leniently, convert_parts};
+pub use kernels::cast::{cast_rows, convert, convert_leniently, convert_parts};
 pub use machine::Machine;
 pub use parse::parse_value;
 pub use program::Program;
@@ -524,6 +524,8 @@ impl Expr {
     }
 }
 
+#[cfg(test)]
+mod cast_tests;
 #[cfg(test)]
 mod narrow_tests;
 #[cfg(test)]

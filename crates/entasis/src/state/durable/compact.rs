@@ -12,9 +12,11 @@
 //! | closing the database | half |
 //! | an automatic checkpoint | half, and moves them with what it has to write anyway |
 //!
+//! `VACUUM` also frees pages that the map of the file counts as used and nobody has, if there are any.
+//!
 //! At most as many pages are moved as are free: so what is moved is less than what was deleted or replaced.
 
-use super::{Durable, Purpose};
+use super::{Durable, Purpose, lock};
 use entasis_storage::Catalog;
 use entasis_vector::Result;
 
@@ -42,13 +44,22 @@ impl Free {
 }
 
 impl Durable {
-    /// Writes the newest state to the file, and then shortens the file as long as possible.
+    /// Frees pages that nobody has, writes the newest state to the file, and then shortens the file as long
+    /// as possible.
     ///
     /// # Errors
     /// I/O.
     pub(in crate::state) fn compact(&self, catalog: &Catalog) -> Result<()> {
+        self.reclaim();
         self.checkpoint(catalog)?;
         self.shorten(Free::Anything, || self.ask(catalog, Purpose::Shortening))
+    }
+
+    /// Frees pages that are used by the map of the file, and that nothing reaches: an older program may have
+    /// left some. It looks at all extents, as opening does not.
+    fn reclaim(&self) {
+        let written = lock(&self.written);
+        self.file.reclaim(&written.reached());
     }
 
     /// Writes the newest state to the file, and shortens the file if much of it is free.

@@ -11,6 +11,13 @@ use entasis_vector::Result;
 const TRIES: usize = 3;
 
 impl Durable {
+    /// What is wrong with the use of the file's pages, by what is known of them in memory: to be asked before
+    /// a checkpoint writes over pages that are in use, and free by the map that was read.
+    pub(in crate::state) fn misused(&self) -> Vec<Damage> {
+        let written = lock(&self.written);
+        self.file.misused(&written.reached())
+    }
+
     /// The damage in the newest state. Calls `go_on` now and then with the share that is done.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ impl Binder<'_> {
                 .chain(types)
                 .chain(proposed.iter().map(|_| DataType::Boolean))
                 .collect::<Vec<DataType>>(),
-        );
+        )?;
         self.change_by_row(rows, target, returning, repeated, keys, proposed)
     }
 

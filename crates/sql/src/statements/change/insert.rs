@@ -16,12 +16,13 @@ use crate::statements::columns::target_columns;
 use crate::statements::rows;
 use entasis_engine::plan::{Output, Plan};
 use entasis_engine::relation::ColumnDefault;
+use entasis_syntax::FreedAside;
 use entasis_syntax::build::{named, qualified, select_expr, table_alias};
 use entasis_syntax::clauses::refuse;
 use entasis_syntax::disguise::BY_NAME;
 use entasis_syntax::insert_words::{Overriding, overriding};
 use entasis_syntax::object_name::table_name;
-use entasis_vector::{DataType, Error, Field, Result, Value};
+use entasis_vector::{DataType, Error, Field, Result, Value, statement};
 use sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableAlias, TableObject};
 
 impl Binder<'_> {
@@ -129,7 +130,7 @@ impl Binder<'_> {
             return Err(Error::input(text));
         }
         let mut plan = Plan::scan(file);
-        rows::cast_outputs(&mut plan, &fields.iter().map(|field| field.ty).collect::<Vec<_>>());
+        rows::cast_outputs(&mut plan, &fields.iter().map(|field| field.ty).collect::<Vec<_>>())?;
         let rows = self.complete(&target, plan, &columns)?;
         let checks = self.checks(&target, None)?;
         let Finished { plan, checks, returning } =
@@ -171,7 +172,8 @@ impl Binder<'_> {
         source: &Query,
         overriding: Option<Overriding>,
     ) -> Result<Plan> {
-        let mut source = source.clone();
+        let (source, cells) = copied(source)?;
+        let mut source = FreedAside::new(source, cells);
         let given = columns.len();
         let wrong_number = |values: usize| {
             Error::input(format!("each row has {values} values for {given} columns of {}", target.name))
@@ -182,6 +184,7 @@ impl Binder<'_> {
                 return Err(wrong_number(row.content.len()));
             }
             for at in (0..given).rev() {
+                statement::check()?;
                 let defaults = rows.iter().filter(|row| is_default(&row.content[at])).count();
                 if defaults == rows.len() || target.ignores(columns[at], overriding) {
                     columns.remove(at);
@@ -203,7 +206,8 @@ impl Binder<'_> {
         for &column in &columns {
             target.takes(column, overriding)?;
         }
-        let mut plan = self.query(&self.behind_with(source))?;
+        let source = FreedAside::new(self.behind_with(source.into_inner()), cells);
+        let mut plan = self.query(&source)?;
         if plan.output.len() != columns.len() {
             return Err(wrong_number(plan.output.len()));
         }
@@ -211,7 +215,7 @@ impl Binder<'_> {
         plan.output.retain(|_| is_kept.next().unwrap_or(true));
         columns.retain(|&column| !target.ignores(column, overriding));
         let types: Vec<DataType> = columns.iter().map(|&i| target.columns()[i].ty).collect();
-        rows::cast_outputs(&mut plan, &types);
+        rows::cast_outputs(&mut plan, &types)?;
         self.complete(target, plan, &columns)
     }
 
@@ -259,9 +263,37 @@ impl Binder<'_> {
         }
         let mut plan = self.over_rows(plan, table_alias(rows), None, |select| select.projection = items)?;
         let types: Vec<DataType> = target.columns().iter().map(|field| field.ty).collect();
-        rows::cast_outputs(&mut plan, &types);
+        rows::cast_outputs(&mut plan, &types)?;
         Ok(plan)
     }
+}
+
+/// A copy of a query, and the number of parts of its VALUES, which may be many.
+///
+/// # Errors
+/// Interrupted.
+fn copied(source: &Query) -> Result<(Query, usize)> {
+    let SetExpr::Values(values) = &*source.body else { return Ok((source.clone(), 0)) };
+    let cells: usize = values.rows.iter().map(|row| row.content.len() + 1).sum();
+    let mut rows: FreedAside<Vec<ast::Parens<Vec<ast::Expr>>>> =
+        FreedAside::new(Vec::with_capacity(values.rows.len()), cells);
+    for row in &values.rows {
+        statement::check()?;
+        rows.push(row.clone());
+    }
+    let copy = Query {
+        with: source.with.clone(),
+        body: Box::new(SetExpr::Values(ast::Values { rows: rows.into_inner(), ..*values })),
+        order_by: source.order_by.clone(),
+        limit_clause: source.limit_clause.clone(),
+        fetch: source.fetch.clone(),
+        locks: source.locks.clone(),
+        for_clause: source.for_clause.clone(),
+        settings: source.settings.clone(),
+        format_clause: source.format_clause.clone(),
+        pipe_operators: source.pipe_operators.clone(),
+    };
+    Ok((copy, cells))
 }
 
 fn column_ident(column: &ObjectName, target: &Target) -> Result<Ident> {

@@ -109,7 +109,7 @@ impl Binder<'_> {
         rows::cast_outputs(
             &mut rows,
             &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
-        );
+        )?;
 
         let rows = self.with_action(rows)?;
         self.change_by_row(rows, target, returning, Repeated::Error, Vec::new(), Vec::new())

@@ -103,7 +103,7 @@ impl Binder<'_> {
         }
         let mut rows = self.beside_keys(&target, referring, keys_of(referring, consequence), values)?;
         let types = columns.iter().map(|&column| target.columns()[column].ty);
-        rows::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
+        rows::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>())?;
         let finished = self.finish(rows, 1 + columns.len(), &target, checks, Returning::default())?;
         Ok(Change {
             table: target.name,

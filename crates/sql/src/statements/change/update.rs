@@ -102,7 +102,7 @@ impl Binder<'_> {
         values.extend(returning.carried.iter().cloned());
         let mut rows = self.rows_of(&target, values, from, update.selection.clone())?;
         let types = columns.iter().map(|&column| target.columns()[column].ty);
-        rows::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
+        rows::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>())?;
         let finished = self.finish(rows, 1 + columns.len(), &target, checks, returning)?;
         Ok(Statement::Change(Change {
             table: target.name,

@@ -5,7 +5,7 @@
 //! column, so that it does not depend on its neighbours.
 
 use entasis_syntax::parse::parse_query;
-use entasis_vector::{DataType, Result};
+use entasis_vector::{DataType, Result, statement};
 use sqlparser::ast::{self, Expr, SelectItem, SetExpr, Value};
 
 /// The form in which a value is written.
@@ -23,8 +23,9 @@ enum Form {
 /// Casts the values of the column at `at` to `ty`, unless they are all written alike.
 ///
 /// # Errors
-/// Internal, if the type has no name.
+/// Interrupted; internal, if the type has no name.
 pub(super) fn settle(rows: &mut [ast::Parens<Vec<Expr>>], at: usize, ty: DataType) -> Result<()> {
+    statement::check()?;
     let mut forms = rows.iter().filter_map(|row| form(&row.content[at]));
     let alike = match forms.next() {
         // As fractions of one column, they would all be shown with the same number of digits.

@@ -308,6 +308,15 @@ impl Packed {
         out
     }
 
+    /// The greatest of its 1024 codes; no other thread sees the block.
+    pub(crate) fn greatest(&self) -> u64 {
+        with_lanes!(self.width(), T => {
+            let mut room = Room::<T>::new();
+            let codes = self.unpack_all(&mut room);
+            Lane::code(widest(|| codes.iter().fold(0, |most: T, &code| Ord::max(most, code))))
+        })
+    }
+
     /// Calls `each` with the codes of some slots, one after the other: one by one if they are few, otherwise
     /// by unpacking the block.
     // PERF: it dispatches on the width once.
@@ -397,6 +406,19 @@ mod tests {
         // The path of a machine with fewer features.
         #[cfg(target_arch = "x86_64")]
         each(Vectors::avx2());
+    }
+
+    #[test]
+    fn the_greatest_code_is_that_of_all_slots() {
+        let mut random = Random(8);
+        for width in 1..64 {
+            for _ in 0..4 {
+                let most = random.next() & (u64::MAX >> (64 - width));
+                let codes: Vec<u64> = (0..BLOCK_ROWS).map(|_| random.next() & most).collect();
+                let packed = Packed::new(width, codes.iter().copied());
+                assert_eq!(Some(packed.greatest()), codes.iter().copied().max());
+            }
+        }
     }
 
     #[test]

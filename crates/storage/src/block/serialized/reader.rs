@@ -1,7 +1,7 @@
 //! Untrusted bytes to the parts of a block: numbers, codes, strings, patches. Each is in bounds, or an error.
 
 use super::{Column, PACKED, Shared};
-use crate::backend::bytes::Cursor;
+use crate::backend::bytes::{Cursor, u32_at};
 use crate::block::packed::Packed;
 use crate::block::{Codes, StringBytes};
 use entasis_vector::{Buffer, Interval, Native, PhysicalType, Value};
@@ -157,12 +157,11 @@ impl<'a> Reader<'a> {
     /// The ends of so many strings, each of 2 or 4 bytes.
     pub(super) fn ends(&mut self, count: usize, width: u8) -> Result<Vec<u32>, Flaw> {
         let bytes = count.checked_mul(width.into()).ok_or(SHORT)?;
-        let mut ends = Cursor::new(self.take(bytes)?);
-        let mut all = Vec::with_capacity(count);
-        for _ in 0..count {
-            let end = if width == 2 { ends.u16().map(u32::from) } else { ends.u32() };
-            all.push(end.ok_or(SHORT)?);
-        }
+        let ends = self.take(bytes)?;
+        let all: Vec<u32> = match width {
+            2 => ends.chunks_exact(2).map(|end| u16::from_le_bytes([end[0], end[1]]).into()).collect(),
+            _ => ends.chunks_exact(4).map(|end| u32_at(end, 0)).collect(),
+        };
         let length = all.last().copied().unwrap_or(0) as usize;
         self.check(
             all.is_sorted() && (width == 2) == (length <= u16::MAX.into()),
@@ -178,8 +177,7 @@ impl<'a> Reader<'a> {
 
     /// Checks that the strings of a text column are UTF-8.
     pub(crate) fn check_texts(&self, strings: &StringBytes) -> Result<(), Flaw> {
-        let are_texts = || (0..strings.len()).all(|slot| std::str::from_utf8(strings.get(slot)).is_ok());
-        self.check(!self.column.is_text || are_texts(), "a text that is not UTF-8")
+        self.check(!self.column.is_text || strings.are_utf8(), "a text that is not UTF-8")
     }
 
     /// That many numbers, which must ascend.

@@ -70,7 +70,7 @@ impl Reader<'_> {
             return Err("strings that are too long for their bytes");
         }
         match lz4_flex::block::decompress(compressed, length) {
-            Ok(bytes) if bytes.len() == length => Ok(StringBytes::new(&ends, &bytes)),
+            Ok(bytes) if bytes.len() == length => Ok(StringBytes::of(&ends, bytes.into())),
             _ => Err("strings that are not compressed as they should be"),
         }
     }

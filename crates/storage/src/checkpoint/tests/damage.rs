@@ -5,6 +5,7 @@ use crate::backend::{Backend, FaultyDisk, Operation};
 use crate::catalog::{Catalog, CatalogVersion, Entry, TableEntry};
 use crate::checkpoint::Checkpointed;
 use crate::definition::{Counting, Sequence};
+use crate::node::living;
 use crate::tests::random::Random;
 use crate::{Compression, Datum, Layout, Table, TableOptions};
 use entasis_vector::{DataType, ErrorKind, Field};
@@ -71,7 +72,12 @@ fn table(names: &Catalog, name: &str) -> Arc<Table> {
 
 /// What an opened file holds, or what is wrong with it.
 fn state_of(backend: Arc<dyn Backend>) -> entasis_vector::Result<Vec<String>> {
-    let file = DataFile::open(backend, Access::Read)?;
+    state_by(1, backend)
+}
+
+/// The same, opened by so many threads.
+fn state_by(threads: usize, backend: Arc<dyn Backend>) -> entasis_vector::Result<Vec<String>> {
+    let file = DataFile::open(backend, Access::Read)?.with_threads(threads);
     Ok(state(&open(&file)?.0.version()))
 }
 
@@ -93,7 +99,15 @@ fn inverted_bytes_are_found_or_do_not_matter() {
         }
         let mut rotten = bytes.clone();
         rotten[at] ^= 1 << (at % 8);
-        match state_of(Arc::new(MemoryBackend::of("rotten", rotten))) {
+        let nodes = living();
+        let opened = state_of(Arc::new(MemoryBackend::of("rotten", rotten.clone())));
+        assert_eq!(living(), nodes, "nodes that are left of what could not be opened, byte {at}");
+        if at.is_multiple_of(37) {
+            let together = state_by(3, Arc::new(MemoryBackend::of("rotten", rotten)));
+            let [alone, together] = [&opened, &together].map(|opened| opened.as_ref().map_err(|e| e.kind()));
+            assert_eq!(alone, together, "byte {at}, by several threads");
+        }
+        match opened {
             Ok(state) if state == right => harmless += 1,
             // The log says that there was a newer one.
             Ok(state) => assert!(state == before && (newest..newest + PAGE).contains(&at), "byte {at}"),
@@ -205,6 +219,7 @@ fn a_disk_that_stops_has_the_old_state_or_the_new_one() {
                 }
                 let file = DataFile::open(Arc::new(backend.clone()), Access::Write).expect("it is whole");
                 let (opened, last) = open(&file).expect("one of both states is whole");
+                file.assert_each_page_is_of_one(&last.reached());
                 let found = state(&opened.version());
                 assert!(found == new || (found == old && saved.is_err()), "stopped at {stop}");
                 if found == new {

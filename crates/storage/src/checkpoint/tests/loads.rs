@@ -373,6 +373,7 @@ fn open(disk: &FaultyDisk) -> Result<Opened> {
     let header = file.header();
     let reader = LogReader::open(medium.clone(), ID, bytes, header.log_position, header.state)?;
     let found = recover(&file, reader, &mut |_| Ok(()))?;
+    file.assert_each_page_is_of_one(&found.written.reached());
     let log = Arc::new(Log::resume(medium, found.tail)?);
     let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
     let loads = Loads::new(&file, &images);

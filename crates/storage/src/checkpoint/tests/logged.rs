@@ -52,6 +52,7 @@ impl Logged {
         let (header, medium) = (file.header(), Arc::new(backends[1].clone()));
         let log = LogReader::open(medium.clone(), ID, segment(), header.log_position, header.state);
         let found = recover(&file, log.expect("it is its log"), &mut |_| Ok(())).expect("they fit");
+        file.assert_each_page_is_of_one(&found.written.reached());
         let log = Arc::new(Log::resume(medium, found.tail).expect("memory does not fail"));
         let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
         let loads = Loads::new(&file, &images);
@@ -127,6 +128,7 @@ impl Logged {
         let taken: u64 = self.last.extents().values().map(|extent| pages(extent.bytes)).sum();
         let (all, free) = self.file.size();
         assert_eq!(taken + pages(map.bytes) + 3 + free, all, "pages that nobody has");
+        self.file.assert_each_page_is_of_one(&self.last.reached());
     }
 }
 

@@ -1,10 +1,11 @@
 //! Casts: every pair of types that PostgreSQL and DuckDB convert, and the errors of values without a
 //! counterpart.
 //!
-//! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition
-//! of all casts: text is read by [`parse_value`] and written as values print; decimals round half away from
-//! zero, floats to integers half to even; dates are midnights; timestamps with and without time zone exchange
-//! in UTC, and nanoseconds are truncated to microseconds; a TIME is one in UTC where it gets an offset.
+//! Numbers to numbers that drop no digits, and dates and timestamps to timestamps, run in loops. The rest
+//! goes value by value through [`convert`], which is the definition of all casts: text is read by
+//! [`parse_value`] and written as values print; decimals round half away from zero, floats to integers half
+//! to even; dates are midnights; timestamps with and without time zone exchange in UTC, and nanoseconds are
+//! truncated to microseconds; a TIME is one in UTC where it gets an offset.
 
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
@@ -18,7 +19,7 @@ use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
 use crate::value::nested;
 use crate::vector::Vector;
 use crate::writer::StringMaker;
-use crate::{DataType, Error, ErrorKind, Interval, Result, StringView, Value};
+use crate::{CHUNK_ROWS, DataType, Error, ErrorKind, Interval, Result, StringView, Value};
 use std::fmt::Write as _;
 
 /// `CAST(a AS to)`, or `TRY_CAST` if `lenient`, into the physical type of `out`.
@@ -33,15 +34,16 @@ pub fn cast(
     rows: Rows<'_>,
     out: &mut Vector,
 ) -> Result<()> {
-    let scale = if let DataType::Decimal { scale, .. } = from { scale } else { 0 };
+    use DataType::{Date, Timestamp, TimestampNs, TimestampTz};
+    let own_scale = scale(from);
     let whole = from.is_integer() || from.is_decimal();
     match to {
         DataType::Float64 if whole => strict(&[a], rows, out, |rows, out| {
-            to_float::<f64>(a, scale, rows, out);
+            to_float::<f64>(a, own_scale, rows, out);
             Ok(())
         }),
         DataType::Float32 if whole => strict(&[a], rows, out, |rows, out| {
-            to_float::<f32>(a, scale, rows, out);
+            to_float::<f32>(a, own_scale, rows, out);
             Ok(())
         }),
         DataType::Float64 if from == DataType::Float32 => strict(&[a], rows, out, |rows, out| {
@@ -49,13 +51,39 @@ pub fn cast(
             Ok(())
         }),
         _ if to.is_integer() && from.is_integer() => integer_to_integer(a, from, to, lenient, rows, out),
+        DataType::Decimal { scale, .. } if whole && scale >= own_scale => {
+            scale_up(a, from, to, lenient, rows, out)
+        }
+        TimestampNs if matches!(from, Timestamp | TimestampTz) => {
+            in_loop(a, from, to, lenient, rows, out, nanos_of)
+        }
+        Timestamp | TimestampTz if from == TimestampNs => {
+            in_loop(a, from, to, lenient, rows, out, |nanos| Some(micros_of(nanos)))
+        }
+        Timestamp | TimestampTz if from == Date => in_loop(a, from, to, lenient, rows, out, midnight),
         DataType::Varchar => to_text(a, from, rows, out),
-        DataType::Date | DataType::Int64 if from == DataType::Varchar => from_text(a, to, lenient, rows, out),
+        Date | DataType::Int64 if from == DataType::Varchar => from_text(a, to, lenient, rows, out),
         _ if lenient => {
             row_by_row(&[(a, from)], to, rows, out, |values| convert_leniently(&values[0], from, to))
         }
         _ => row_by_row(&[(a, from)], to, rows, out, |values| convert(&values[0], from, to)),
     }
+}
+
+/// The first `rows` values of a flat or constant vector, cast as by `CAST`, for values that come from
+/// elsewhere: kernels take a chunk, this takes any number of them. `out` is of the physical type of `to`.
+///
+/// # Errors
+/// Input: a value has no counterpart.
+pub fn cast_rows(a: &Vector, from: DataType, to: DataType, rows: usize, out: &mut Vector) -> Result<()> {
+    if rows <= CHUNK_ROWS {
+        return cast(a, from, to, false, Rows::Dense(rows), out);
+    }
+    out.begin(rows);
+    for row in 0..rows {
+        out.write_value_of(row, &convert(&a.value(row, from), from, to)?, to)?;
+    }
+    Ok(())
 }
 
 /// An integer or decimal in 38 digits of the scale of `to`, or ±10^38, which is beyond them.
@@ -182,22 +210,74 @@ fn integer_to_integer(
             ),
             return Err(Error::internal("an integer is held as one"))
         );
-        if !failed {
+        if failed { settle(a, from, to, lenient, rows, out) } else { Ok(()) }
+    })
+}
+
+/// Between integers and decimals where no digit behind the point is dropped.
+fn scale_up(
+    a: &Vector,
+    from: DataType,
+    to: DataType,
+    lenient: bool,
+    rows: Rows<'_>,
+    out: &mut Vector,
+) -> Result<()> {
+    let (low, high) = to.integer_range().expect("a decimal has a range");
+    let unit = pow10(scale(to) - scale(from));
+    let scaled = move |v: Wide| v.0.checked_mul(unit).filter(|v| (low..=high).contains(v));
+    let is_narrow = out.physical() == PhysicalType::I64;
+    with_integer!(
+        a.physical(),
+        T => match is_narrow {
+            true => in_loop(a, from, to, lenient, rows, out, move |v: T| scaled(v.into()).map(|v| v as i64)),
+            false => in_loop(a, from, to, lenient, rows, out, move |v: T| scaled(v.into())),
+        },
+        Err(Error::internal("integers and decimals are held as integers"))
+    )
+}
+
+/// Casts in a loop by `f`, which has nothing for values that have no counterpart.
+fn in_loop<A: Native, B: Native>(
+    a: &Vector,
+    from: DataType,
+    to: DataType,
+    lenient: bool,
+    rows: Rows<'_>,
+    out: &mut Vector,
+    f: impl Fn(A) -> Option<B> + Copy,
+) -> Result<()> {
+    strict(&[a], rows, out, |rows, out| {
+        let failed = unary_checked(operand::<A>(a), rows, out.values_mut::<B>(), move |v: A| {
+            let value = f(v);
+            (value.unwrap_or_default(), value.is_none())
+        });
+        if failed { settle(a, from, to, lenient, rows, out) } else { Ok(()) }
+    })
+}
+
+/// What becomes of rows of which a loop found some that it cannot cast: an error, or NULL if `lenient`.
+#[cold]
+fn settle(
+    a: &Vector,
+    from: DataType,
+    to: DataType,
+    lenient: bool,
+    rows: Rows<'_>,
+    out: &mut Vector,
+) -> Result<()> {
+    rows.try_each(|p| {
+        if !out.is_valid(p) {
             return Ok(());
         }
-        rows.try_each(|p| {
-            if !out.is_valid(p) {
-                return Ok(());
+        match convert(&a.value(p, from), from, to) {
+            Ok(_) => Ok(()),
+            Err(_) if lenient => {
+                out.set_null(p);
+                Ok(())
             }
-            match convert(&a.value(p, from), from, to) {
-                Ok(_) => Ok(()),
-                Err(_) if lenient => {
-                    out.set_null(p);
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            }
-        })
+            Err(error) => Err(error),
+        }
     })
 }
 
