@@ -218,8 +218,6 @@ RULES: tuple[Rule, ...] = (
         suites=("postgres",),
     ),
     Rule("styles of dates", Kind.LEFT_OUT, r"(?i)\bdatestyle\b|\bintervalstyle\b", suites=("postgres",)),
-    # Before the rule for fractions of other units.
-    Rule("quarters with fractions", Kind.OPEN, r"(?i)\d\.\d+'?\s*quarter", r"^other rows: values"),
     # Deliberate differences.
     Rule(
         "dependencies",
@@ -470,12 +468,6 @@ RULES: tuple[Rule, ...] = (
         r"(?is)^\s*alter\s+(table|view|sequence|index)\b",
         r"syntax error|ALTER",
     ),
-    Rule(
-        "TABLE as a query",
-        Kind.LACKS,
-        r"(?i)\btable\s+\w",
-        r"TABLE name as a query|an SQL statement is expected",
-    ),
     Rule("EXECUTE as a query", Kind.LACKS, r"(?i)\bexecute\b", r"SELECT, VALUES, or"),
     Rule("hypothetical ranks", Kind.LACKS, r"(?i)within\s+group", r"is a window function"),
     Rule("rows without columns", Kind.LACKS, reason=r"(?i)expected an expression, found: from"),
@@ -511,14 +503,6 @@ RULES: tuple[Rule, ...] = (
     Rule("casts of enumerations", Kind.LACKS, reason=r"cannot cast ENUM|to ENUM"),
     # Bugs.
     Rule("slices up to a column", Kind.OPEN, r"\[[^\]]*:[a-z_]\w*\]", r"the statement has N parameter"),
-    Rule("offsets of frames", Kind.OPEN, r"(?i)::\s*\w+\s+(preceding|following)\b", r"syntax error"),
-    Rule(
-        "VALUES in parentheses",
-        Kind.OPEN,
-        r"(?is)\binto\s+\S+\s*(\([\w\s,]*\)\s*)?\(\s*(values|select)\b",
-        r"syntax error",
-    ),
-    Rule("NULLs that aggregates ignore", Kind.OPEN, r"(?i)\bignore\s+nulls\b", r"^other rows"),
     Rule("averages of large integers", Kind.OPEN, r"(?i)\bavg\s*\(", r"^other rows: values", ("duckdb",)),
     Rule(
         "variances of infinity",

@@ -10,8 +10,7 @@
 //! What stands in `FROM`, `IN` and `EXISTS` the parser reads as it is.
 
 use super::insert_words::is_inserted_into;
-use super::tokens::{closing, keyword};
-use super::words::begins_a_query;
+use super::tokens::{closing, is_word, keyword, opening};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -90,6 +89,40 @@ fn select_all_of_combined(tokens: &mut Vec<TokenWithSpan>, open: usize) {
     tokens.insert(end, at(Token::RParen));
     let begin = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM"), Token::LParen];
     tokens.splice(open + 1..open + 1, begin.map(at));
+}
+
+/// True if the `FROM` or `TABLE` at `i` begins a query, by what is before it.
+pub(super) fn begins_a_query(tokens: &[TokenWithSpan], i: usize) -> bool {
+    let Some(before) = i.checked_sub(1) else { return true };
+    let word = |at: usize| keyword(tokens.get(at));
+    match &tokens[before].token {
+        Token::LParen => true,
+        Token::RParen => {
+            let Some(open) = opening(tokens, before).filter(|open| *open > 0) else { return false };
+            match word(open - 1) {
+                // A query of a WITH, or the options of EXPLAIN.
+                Keyword::AS | Keyword::MATERIALIZED | Keyword::EXPLAIN | Keyword::ANALYZE => true,
+                _ => is_inserted_into(tokens, open),
+            }
+        }
+        Token::Word(_) => match word(before) {
+            Keyword::EXPLAIN | Keyword::ANALYZE | Keyword::DESCRIBE | Keyword::DESC => true,
+            // It may also be the name of a column.
+            Keyword::VERBOSE => {
+                let at = before.checked_sub(1);
+                at.is_some_and(|at| matches!(word(at), Keyword::EXPLAIN | Keyword::ANALYZE))
+            }
+            // Of CREATE TABLE and CREATE VIEW.
+            Keyword::AS | Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::ALL => true,
+            // IS DISTINCT FROM compares.
+            Keyword::DISTINCT => before
+                .checked_sub(1)
+                .is_some_and(|at| matches!(word(at), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT)),
+            Keyword::NAME => before.checked_sub(1).is_some_and(|at| word(at) == Keyword::BY),
+            _ => is_word(tokens.get(before), "summarize") || is_inserted_into(tokens, i),
+        },
+        _ => false,
+    }
 }
 
 /// True if a value is expected where a bracket opens, and not a table, by what is around it.

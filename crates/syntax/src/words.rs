@@ -5,9 +5,8 @@
 //! where it expects a name. Words that it silently ignores are refused. Forms of whole statements are parsed
 //! by [`super::grammar`].
 
-use super::insert_words::is_inserted_into;
 use super::place::position;
-use super::tokens::{enclosing, is_word, keyword, opening};
+use super::tokens::{enclosing, is_word, keyword};
 use super::types::INSTEAD_OF_DIGITS;
 use super::{brackets, fetch, insert_words, map_types, sample, using_key};
 use crate::disguise::{DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
@@ -374,7 +373,7 @@ fn other_words(tokens: &mut Vec<TokenWithSpan>) {
 /// query may begin.
 fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
     for i in (0..tokens.len()).rev() {
-        if keyword(tokens.get(i)) != Keyword::FROM || !begins_a_query(tokens, i) {
+        if keyword(tokens.get(i)) != Keyword::FROM || !brackets::begins_a_query(tokens, i) {
             continue;
         }
         let mut level = 0usize;
@@ -397,41 +396,6 @@ fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
             let added = [Token::make_keyword("SELECT"), Token::Mul];
             tokens.splice(i..i, added.map(|token| TokenWithSpan { token, span }));
         }
-    }
-}
-
-/// True if the `FROM` at `i` begins a query, by what is before it.
-pub(super) fn begins_a_query(tokens: &[TokenWithSpan], i: usize) -> bool {
-    let Some(before) = i.checked_sub(1) else { return true };
-    let word = |at: usize| keyword(tokens.get(at));
-    let is = |at: usize, name: &str| is_word(tokens.get(at), name);
-    match &tokens[before].token {
-        Token::LParen => true,
-        Token::RParen => {
-            let Some(open) = opening(tokens, before).filter(|open| *open > 0) else { return false };
-            match word(open - 1) {
-                // A query of a WITH, or the options of EXPLAIN.
-                Keyword::AS | Keyword::MATERIALIZED | Keyword::EXPLAIN | Keyword::ANALYZE => true,
-                _ => is_inserted_into(tokens, open),
-            }
-        }
-        Token::Word(_) => match word(before) {
-            Keyword::EXPLAIN | Keyword::ANALYZE | Keyword::DESCRIBE | Keyword::DESC => true,
-            // It may also be the name of a column.
-            Keyword::VERBOSE => {
-                let at = before.checked_sub(1);
-                at.is_some_and(|at| matches!(word(at), Keyword::EXPLAIN | Keyword::ANALYZE))
-            }
-            // Of CREATE TABLE and CREATE VIEW.
-            Keyword::AS | Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::ALL => true,
-            // IS DISTINCT FROM compares.
-            Keyword::DISTINCT => before
-                .checked_sub(1)
-                .is_some_and(|at| matches!(word(at), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT)),
-            Keyword::NAME => before.checked_sub(1).is_some_and(|at| word(at) == Keyword::BY),
-            _ => is(before, "summarize") || is_inserted_into(tokens, i),
-        },
-        _ => false,
     }
 }
 
