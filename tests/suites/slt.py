@@ -249,6 +249,7 @@ def _record(lines: list[str], line: int, state: _State) -> Record:
         session = rest[0] if rest and rest[0] not in SORTS else ""
         label = rest[1] if len(rest) > 1 and not expected else ""
     if expected and expected[0].startswith("<FILE>:"):
+        # The rows are in a file of the suite.
         left_out = left_out or "data of the suite"
     return Record(line, sql, "rows", tuple(expected), types, sort, label, session, left_out)
 

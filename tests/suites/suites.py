@@ -92,6 +92,7 @@ def run(suite: Suite, root: Path, files: list[Path], limits: Limits, seconds: fl
 
 def printed(outcome: Outcome, reasons: int) -> None:
     kinds = {rule.name: rule.kind.value for rule in verdicts.RULES}
+    kinds[verdicts.GOES_ON] = verdicts.Kind.DIFFERS.value
     records, portable = counts(outcome)
     lacking = sum(
         count for name, count in outcome.explained.items() if kinds[name] == verdicts.Kind.LACKS.value
