@@ -305,7 +305,10 @@ def test_queries_of_a_label_give_the_same_rows():
 
 
 def test_a_table_of_datafusion_is_made_and_filled():
-    text = "statement ok\nCREATE TABLE t(a BIGINT, b TEXT) AS VALUES (1, 'x')\n\nquery IT\nSELECT * FROM t\n----\n1 x\n"
+    text = (
+        "statement ok\nCREATE TABLE t(a BIGINT, b TEXT) AS VALUES (1, 'x')\n\n"
+        "query IT\nSELECT * FROM t\n----\n1 x\n"
+    )
     assert ran(text, Dialect.DATAFUSION, "datafusion").passed == 2
 
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `TABLE t` | `FROM t` |
 //! | `INSERT INTO t (VALUES (1))`, `(WITH …)`, `((…))` | the same without the outer brackets, which would hold columns |
+//! | `FROM VALUES (1), (2) t(a)` | `FROM (VALUES (1), (2)) t(a)` |
 //! | `x = ALL ((SELECT 1) UNION SELECT 2)`, `ALL (VALUES (1))` | `ALL (SELECT * FROM (…))` |
 //! | `SELECT ((SELECT 1) UNION SELECT 2)`, `(VALUES (1))` | `(SELECT * FROM (…))`; the inner bracket would be that of a value |
 //!
@@ -38,6 +39,7 @@ pub(super) fn tables(tokens: &mut [TokenWithSpan]) {
 
 /// Does the rest.
 pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) {
+    values_in_from(tokens);
     for i in (1..tokens.len()).rev() {
         // From the end, so that brackets that are added or left out are behind.
         if tokens.get(i).is_some_and(|token| token.token == Token::LParen) {
@@ -48,6 +50,31 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) {
             }
             select_all_of_combined(tokens, i);
         }
+    }
+}
+
+/// Puts brackets around `VALUES` that is a table in `FROM`.
+fn values_in_from(tokens: &mut Vec<TokenWithSpan>) {
+    for i in (1..tokens.len()).rev() {
+        let is_table = keyword(tokens.get(i)) == Keyword::VALUES
+            && matches!(keyword(tokens.get(i - 1)), Keyword::FROM | Keyword::JOIN);
+        let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
+        if !is_table || !opens(i + 1) {
+            continue;
+        }
+        let mut end = closing(tokens, i + 1);
+        // What follows may be another row, or another table.
+        while let Some(last) = end
+            && tokens.get(last + 1).is_some_and(|token| token.token == Token::Comma)
+            && opens(last + 2)
+            && !begins_as_query(tokens, last + 2)
+        {
+            end = closing(tokens, last + 2);
+        }
+        let Some(last) = end else { continue };
+        let span = tokens[i].span;
+        tokens.insert(last + 1, TokenWithSpan { token: Token::RParen, span });
+        tokens.insert(i, TokenWithSpan { token: Token::LParen, span });
     }
 }
 
@@ -212,6 +239,11 @@ mod tests {
                 "SELECT a FROM t WHERE a = (((SELECT 1)) LIMIT 1)",
                 "SELECT a FROM t WHERE a = (SELECT * FROM (((SELECT 1)) LIMIT 1))",
             ),
+            (
+                "SELECT a FROM VALUES (1), (2) t(a) JOIN VALUES (3) AS u(b) ON true",
+                "SELECT a FROM (VALUES (1), (2)) t(a) JOIN (VALUES (3)) AS u(b) ON true",
+            ),
+            ("SELECT 1 FROM VALUES (1), (SELECT 2) s", "SELECT 1 FROM (VALUES (1)), (SELECT 2) s"),
             ("SELECT a = ALL (VALUES (1))", "SELECT a = ALL(SELECT * FROM (VALUES (1)))"),
         ] {
             assert!(read(same).is_some(), "{same}");
