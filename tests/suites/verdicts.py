@@ -145,6 +145,9 @@ SUBJECTS: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
+#: Behind this, what a pattern has found is in no text in quotes.
+UNQUOTED = r"(?=[^']*(?:'[^']*'[^']*)*\Z)"
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "settings and catalog",
@@ -238,11 +241,17 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "conditions are booleans", Kind.DIFFERS, reason=r"is not a condition|is not a BOOLEAN|takes? BOOLEAN"
     ),
-    Rule("integer division", Kind.DIFFERS, r"[\w)]\s*/\s*[\w(-]", r"^other rows: values", ("duckdb",)),
+    Rule(
+        "integer division",
+        Kind.DIFFERS,
+        r"[\w)]\s*/\s*[\w(-]" + UNQUOTED,
+        r"^other rows: values",
+        ("duckdb",),
+    ),
     Rule(
         "columns by number after merged ones",
         Kind.DIFFERS,
-        r"(?is)\busing\s*\(|\bnatural\b",
+        r"(?is)^(?=.*(\bjoin\b.*\busing\s*\(|\bnatural\b))(?=.*((?<!\()\*|\border\s+by\s+\d))",
         "^other rows",
         ("duckdb",),
     ),
@@ -253,14 +262,50 @@ RULES: tuple[Rule, ...] = (
         "^other rows",
         ("duckdb",),
     ),
-    Rule("fractions of units", Kind.DIFFERS, r"(?i)'-?\d+\.\d+", r"^other rows: values", ("duckdb",)),
+    Rule(
+        "fractions of units",
+        Kind.DIFFERS,
+        r"(?i)\binterval\s*'-?\d*\.\d+|'-?\d*\.\d+\s*\w+'\s*::\s*interval",
+        r"^other rows: values",
+        ("duckdb",),
+    ),
     Rule(
         "types of literals",
         Kind.DIFFERS,
         r"(?i)\btypeof\s*\(|\bto_(hex|oct|bin)\s*\(",
         r"^other rows: values",
     ),
-    Rule("NULL among arguments", Kind.DIFFERS, r"(?i)\bNULL\b.*\)", r"^other rows: values", ("duckdb",)),
+    Rule(
+        "NULL among arguments",
+        Kind.DIFFERS,
+        r"(?i)\b(string_agg|group_concat|listagg)\s*\([^()]*\bNULL\b",
+        r"^other rows: values",
+        ("duckdb",),
+    ),
+    Rule(
+        "NULLs in rows",
+        Kind.DIFFERS,
+        r"(?i)\(\s*\w+(\s*,\s*\w+)+\s*\)\s*(=|<>|!=|<|>|(not\s+)?in\b)",
+        r"^other rows",
+        ("duckdb",),
+    ),
+    Rule(
+        "line breaks in patterns",
+        Kind.DIFFERS,
+        r"(?is)\b(regexp_\w+|similar\s+to)\b.*\\n|\\n.*\b(regexp_\w+|similar\s+to)\b",
+        r"^other rows",
+        ("duckdb",),
+    ),
+    Rule(
+        "places before a text",
+        Kind.DIFFERS,
+        r"(?i)\bsubstr(ing)?\s*\(",
+        r"^other rows: values|negative substring",
+        ("duckdb",),
+    ),
+    Rule("lengths of any size", Kind.DIFFERS, r"(?i)\bsubstring\s*\(.*\d{10}", r"^accepted", ("duckdb",)),
+    Rule("groups in replacements", Kind.DIFFERS, r"(?i)\bregexp_replace\s*\(", r"^accepted", ("duckdb",)),
+    Rule("HUGEINT as a decimal", Kind.DIFFERS, r"(?i)\bu?hugeint\b", r"^accepted", ("duckdb",)),
     Rule(
         "sizes of texts",
         Kind.DIFFERS,
@@ -491,7 +536,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "grammar of one engine",
         Kind.LACKS,
-        r'(?i)[\w"]\s*:\s*[\w"(]|\brename\b|\bfilter\s*\(\s*(?!where)|\)?\.\w+\(|\bsuper\b|\balias\.',
+        r"(?i)[\w\"]\s*(?<!:):(?![:=])\s*[\w\"(]"
+        + UNQUOTED
+        + r"|\brename\b|\bfilter\s*\(\s*(?!where)|\)?\.\w+\(|\bsuper\b|\balias\.",
         r"syntax error|there is no column",
         ("duckdb",),
     ),
@@ -509,7 +556,7 @@ RULES: tuple[Rule, ...] = (
     Rule("averages of large integers", Kind.OPEN, r"(?i)\bavg\s*\(", r"^other rows: values", ("duckdb",)),
     Rule(
         "variances of infinity",
-        Kind.OPEN,
+        Kind.DIFFERS,
         r"(?i)\b(var|stddev)_\w+\s*\('",
         r"^other rows: values",
         ("postgres",),
