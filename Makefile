@@ -9,7 +9,7 @@ SCALE  ?= 0.125
 ORDER  ?= sorted
 
 .PHONY: help demo test check fmt sqlalchemy-suite crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-read bench-tuples bench-joins bench-radix bench-radix-gates bench-join-sides bench-transfer bench-dictionaries bench-cold-probe bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-texts bench-estimates bench-cliffs \
-	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
+	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare suites clean
 
 # Cargo unifies features over the packages that it builds together. Everything below builds the whole workspace, so that
 # a dependency is compiled once a profile; only the demo builds no more than the shell.
@@ -61,7 +61,7 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready tpcds-data
 	cargo build --workspace --lib --examples --tests
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile crates/python/tests tests/compare tests/tpcds tests/kill tests/crash tests/formats
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile crates/python/tests tests/compare tests/suites tests/tpcds tests/kill tests/crash tests/formats
 	rm -f $(EXTENSION)
 
 ## SQLAlchemy's own suite for dialects, with our dialect
@@ -94,6 +94,16 @@ compare: $(VENV)/ready
 		if [ -n "$(POSTGRES)" ]; then PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/constraints.py \
 			--postgres "$(POSTGRES)" --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) || status=1; fi; \
 		rm -f $(EXTENSION); exit $$status
+
+## Public suites of sqlite, duckdb, datafusion or postgres that you have: make suites SUITE=sqlite FROM=~/sqllogictest EVERY=20 RECORD=--record
+suites: EVERY = 1
+suites: RECORD =
+suites: $(VENV)/ready
+	test -n "$(SUITE)" -a -n "$(FROM)"
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/suites/suites.py $(SUITE) $(FROM) --every $(EVERY) $(RECORD); \
+		status=$$?; rm -f $(EXTENSION); exit $$status
 
 ## Stop a machine at each operation of random transactions, N times, and open what is there; then STATES of recorded processes (tests/crash): make crash N=300000 SEED=1 STATES=3000
 crash: N = 300000

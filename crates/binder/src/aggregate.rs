@@ -188,6 +188,9 @@ impl<'a, 'q> Binder<'a, 'q> {
                 written.descending = inline.first().is_some_and(|key| is_descending(key));
             } else {
                 let key = single()?;
+                if written.args.is_empty() {
+                    return Err(Error::input(format!("{name} takes a fraction: {name}(0.5)")));
+                }
                 written.args.insert(0, Arg::Expr(&key.expr));
                 written.descending = is_descending(key);
             }

@@ -45,6 +45,9 @@ impl Dialect for EntasisDialect {
     fn supports_projection_trailing_commas(&self) -> bool {
         true
     }
+    fn supports_column_definition_trailing_commas(&self) -> bool {
+        true
+    }
     fn supports_filter_during_aggregation(&self) -> bool {
         true
     }

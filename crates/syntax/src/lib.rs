@@ -9,7 +9,7 @@
 //! commands                                         statements about a whole database
 //! grammar  preparing                               one statement from its tokens
 //! words                                            tokens that the parser would misinterpret
-//! asof  using_key  sample  integers  placeholders  insert_words  fetch
+//! asof  using_key  sample  integers  placeholders  insert_words  fetch  brackets
 //!                                                  some of these, in modules of their own
 //! targets  sequence_call  types  clauses           properties of a tree, or of its tokens; what is refused
 //! parsed                                           a statement with its tree
@@ -19,6 +19,7 @@
 
 mod aside;
 pub mod asof;
+mod brackets;
 pub mod build;
 pub mod clauses;
 pub mod commands;

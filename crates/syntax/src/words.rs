@@ -5,11 +5,10 @@
 //! where it expects a name. Words that it silently ignores are refused. Forms of whole statements are parsed
 //! by [`super::grammar`].
 
-use super::insert_words::is_inserted_into;
 use super::place::position;
-use super::tokens::{closing, enclosing, is_word, keyword, opening};
+use super::tokens::{enclosing, is_word, keyword};
 use super::types::INSTEAD_OF_DIGITS;
-use super::{fetch, insert_words, map_types, sample, using_key};
+use super::{brackets, fetch, insert_words, map_types, sample, using_key};
 use crate::disguise::{DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
 use entasis_vector::{Error, Result};
 use sqlparser::keywords::Keyword;
@@ -27,10 +26,13 @@ pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     singular_units(tokens);
     insert_words::settle(tokens);
     fetch::settle(tokens);
+    trimmed(tokens);
+    cast_offsets(tokens);
+    brackets::tables(tokens);
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
     typed_literals(tokens)?;
-    set_operations_in_brackets(tokens);
+    brackets::settle(tokens);
     using_key::settle(tokens)?;
     sample::settle(tokens)?;
     exclusions(tokens)
@@ -102,33 +104,34 @@ fn typed_literals(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// `x = ALL ((SELECT …) UNION (SELECT …))` becomes `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`:
-/// the parser takes the second bracket for that of an expression. Likewise with `ALL (VALUES …)`, which it
-/// does not know.
-fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
+/// `trim(BOTH FROM x)` becomes `trim(BOTH x)`: the parser wants the characters before the `FROM`.
+fn trimmed(tokens: &mut Vec<TokenWithSpan>) {
+    for i in (2..tokens.len()).rev() {
+        if keyword(tokens.get(i)) != Keyword::FROM {
+            continue;
+        }
+        let side = matches!(keyword(tokens.get(i - 1)), Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING);
+        let open = i - 1 - usize::from(side);
+        if open > 0 && tokens[open].token == Token::LParen && keyword(tokens.get(open - 1)) == Keyword::TRIM {
+            tokens.remove(i);
+        }
+    }
+}
+
+/// `RANGE '1 day'::INTERVAL PRECEDING` becomes `RANGE ('1 day'::INTERVAL) PRECEDING`: the parser takes the text
+/// for the whole offset of a frame.
+fn cast_offsets(tokens: &mut Vec<TokenWithSpan>) {
     for i in (1..tokens.len()).rev() {
-        let is_quantified = matches!(keyword(tokens.get(i)), Keyword::ANY | Keyword::ALL | Keyword::SOME)
-            && matches!(
-                tokens[i - 1].token,
-                Token::Eq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::DoubleEq
-            );
-        let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
-        if !is_quantified || !opens(i + 1) {
-            continue;
+        const BEFORE: [Keyword; 5] =
+            [Keyword::ROWS, Keyword::RANGE, Keyword::GROUPS, Keyword::BETWEEN, Keyword::AND];
+        let is_cast = matches!(tokens[i].token, Token::SingleQuotedString(_))
+            && tokens.get(i + 1).is_some_and(|token| token.token == Token::DoubleColon)
+            && matches!(keyword(tokens.get(i + 3)), Keyword::PRECEDING | Keyword::FOLLOWING);
+        if is_cast && BEFORE.contains(&keyword(tokens.get(i - 1))) {
+            let span = tokens[i].span;
+            tokens.insert(i + 3, TokenWithSpan { token: Token::RParen, span });
+            tokens.insert(i, TokenWithSpan { token: Token::LParen, span });
         }
-        let combines = |inner: usize| {
-            matches!(keyword(tokens.get(inner + 1)), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT)
-        };
-        let is_set = opens(i + 2) && closing(tokens, i + 2).is_some_and(combines);
-        let Some(end) = closing(tokens, i + 1) else { continue };
-        if !is_set && keyword(tokens.get(i + 2)) != Keyword::VALUES {
-            continue;
-        }
-        let span = tokens[i].span;
-        let at = |token| TokenWithSpan { token, span };
-        tokens.insert(end, at(Token::RParen));
-        let begin = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM"), Token::LParen];
-        tokens.splice(i + 2..i + 2, begin.map(at));
     }
 }
 
@@ -370,7 +373,7 @@ fn other_words(tokens: &mut Vec<TokenWithSpan>) {
 /// query may begin.
 fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
     for i in (0..tokens.len()).rev() {
-        if keyword(tokens.get(i)) != Keyword::FROM || !begins_a_query(tokens, i) {
+        if keyword(tokens.get(i)) != Keyword::FROM || !brackets::begins_a_query(tokens, i) {
             continue;
         }
         let mut level = 0usize;
@@ -393,41 +396,6 @@ fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
             let added = [Token::make_keyword("SELECT"), Token::Mul];
             tokens.splice(i..i, added.map(|token| TokenWithSpan { token, span }));
         }
-    }
-}
-
-/// True if the `FROM` at `i` begins a query, by what is before it.
-fn begins_a_query(tokens: &[TokenWithSpan], i: usize) -> bool {
-    let Some(before) = i.checked_sub(1) else { return true };
-    let word = |at: usize| keyword(tokens.get(at));
-    let is = |at: usize, name: &str| is_word(tokens.get(at), name);
-    match &tokens[before].token {
-        Token::LParen => true,
-        Token::RParen => {
-            let Some(open) = opening(tokens, before).filter(|open| *open > 0) else { return false };
-            match word(open - 1) {
-                // A query of a WITH, or the options of EXPLAIN.
-                Keyword::AS | Keyword::MATERIALIZED | Keyword::EXPLAIN | Keyword::ANALYZE => true,
-                _ => is_inserted_into(tokens, open),
-            }
-        }
-        Token::Word(_) => match word(before) {
-            Keyword::EXPLAIN | Keyword::ANALYZE | Keyword::DESCRIBE | Keyword::DESC => true,
-            // It may also be the name of a column.
-            Keyword::VERBOSE => {
-                let at = before.checked_sub(1);
-                at.is_some_and(|at| matches!(word(at), Keyword::EXPLAIN | Keyword::ANALYZE))
-            }
-            // Of CREATE TABLE and CREATE VIEW.
-            Keyword::AS | Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::ALL => true,
-            // IS DISTINCT FROM compares.
-            Keyword::DISTINCT => before
-                .checked_sub(1)
-                .is_some_and(|at| matches!(word(at), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT)),
-            Keyword::NAME => before.checked_sub(1).is_some_and(|at| word(at) == Keyword::BY),
-            _ => is(before, "summarize") || is_inserted_into(tokens, i),
-        },
-        _ => false,
     }
 }
 

@@ -28,6 +28,9 @@ pub(super) fn series(
     args: &[(Option<String>, Argument)],
     inclusive: bool,
 ) -> Result<Arc<dyn Relation>> {
+    if let Some(option) = args.iter().find_map(|(option, _)| option.as_ref()) {
+        return Err(Error::input(format!("{name} has no option {option}")));
+    }
     let numbers =
         args.iter()
             .map(|(_, value)| match value {

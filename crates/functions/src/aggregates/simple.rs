@@ -158,7 +158,10 @@ impl Listed {
 impl Accumulator for Listed {
     const TAKES_NULLS: bool = true;
 
-    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<()> {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<()> {
+        if call.ignore_nulls && row.is_null(0) {
+            return Ok(());
+        }
         nested::encode_part(&row.value(0), row.ty(0), &mut self.0)?;
         self.grow(1)
     }

@@ -288,6 +288,9 @@ impl Binder<'_> {
         {
             return Err(Error::input(format!("{own} is a type that is built in")));
         }
+        if let Some(label) = labels.iter().find(|label| label.quote_style != Some('\'')) {
+            return Err(Error::input(format!("a label of an ENUM is a text: '{}'", label.value)));
+        }
         Ok(Statement::CreateType {
             name: new_name(name, false, self.catalog)?,
             ty: DataType::enumeration(labels.iter().map(|label| label.value.as_str()))?,

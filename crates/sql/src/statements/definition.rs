@@ -17,6 +17,7 @@ use super::{layout, sequence};
 use crate::statements::rows;
 use entasis_binder::environment::Catalog;
 use entasis_binder::environment::schema::unknown_table;
+use entasis_engine::plan::Node;
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
 };
@@ -35,6 +36,14 @@ use sqlparser::ast::{
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+
+/// True if the query of an expression is more than the expression over one row.
+fn gathers(node: &Node) -> bool {
+    match node {
+        Node::Aggregate(_) | Node::Window(_) | Node::Unnest(_) => true,
+        node => node.children().into_iter().any(gathers),
+    }
+}
 
 /// A table that is being declared.
 pub(crate) struct Declared {
@@ -215,6 +224,10 @@ impl Binder<'_> {
         read_columns(expr, "a DEFAULT")?;
         self.refuse_host_functions(expr, "a DEFAULT")?;
         let mut plan = self.query(&select_expr(expr.clone())?).map_err(context)?;
+        if gathers(&plan.root) {
+            return Err(context(Error::input(format!("{expr} is not a value of one row alone"))
+                .with_hint("a DEFAULT has no aggregates, window functions or unnest")));
+        }
         let from = plan.columns.ty(plan.output[0].column);
         match rows::literal_row(&plan, column.ty) {
             Some(value) if value.is_null() => return Ok(ColumnDefault::Null),

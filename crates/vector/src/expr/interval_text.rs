@@ -152,6 +152,12 @@ impl Number {
                 let rest = days_of(fraction * 30.0)?;
                 Some(Interval { months: small()?, ..rest })
             }
+            // A quarter is too short for its fraction to be whole months.
+            Length::Months(3) => {
+                let months = fraction * 3.0;
+                let rest = days_of(months.fract() * 30.0)?;
+                Some(Interval { months: small()?.checked_mul(3)?.checked_add(months.trunc() as i32)?, ..rest })
+            }
             Length::Months(n) => {
                 let months = small()?
                     .checked_mul(n)?
@@ -430,6 +436,8 @@ mod tests {
             ("90 ago", "-00:01:30"),
             ("1 century 2 decades 1 millennium", "1120 years"),
             ("10 quarters", "2 years 6 months"),
+            ("1.5 quarters", "4 months 15 days"),
+            ("-0.5 quarter", "-1 month -15 days"),
             ("1us 2ms", "00:00:00.002001"),
             ("P1Y2M3W4DT5H6M7.5S", "1 year 2 months 25 days 05:06:07.5"),
             ("P0001-02-03T04:05:06", "1 year 2 months 3 days 04:05:06"),

@@ -196,8 +196,12 @@ fn parse_boolean(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// 32 hexadecimal digits; hyphens and braces are skipped.
+/// 32 hexadecimal digits, in braces or not; hyphens are skipped.
 pub fn parse_uuid(bytes: &[u8]) -> Option<u128> {
+    let bytes = match bytes.strip_prefix(b"{") {
+        Some(rest) => rest.strip_suffix(b"}")?,
+        None => bytes,
+    };
     let mut uuid = 0u128;
     let mut digits = 0;
     for &byte in bytes {
@@ -206,7 +210,7 @@ pub fn parse_uuid(bytes: &[u8]) -> Option<u128> {
                 uuid = (uuid << 4) | u128::from(digit);
                 digits += 1;
             }
-            None if matches!(byte, b'-' | b'{' | b'}') => {}
+            None if byte == b'-' => {}
             None => return None,
         }
     }
@@ -299,5 +303,8 @@ mod tests {
         let uuid = "550e8400-e29b-41d4-a716-446655440000";
         assert_eq!(round_trip(uuid, DataType::Uuid), uuid);
         assert_eq!(round_trip("{550E8400E29B41D4A716446655440000}", DataType::Uuid), uuid);
+        for wrong in ["{550E8400E29B41D4A716446655440000", "550E8400E29B41D4A716446655440000}", "550E{8400}"] {
+            assert_eq!(parse_uuid(wrong.as_bytes()), None);
+        }
     }
 }
