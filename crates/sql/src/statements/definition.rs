@@ -225,8 +225,10 @@ impl Binder<'_> {
         self.refuse_host_functions(expr, "a DEFAULT")?;
         let mut plan = self.query(&select_expr(expr.clone())?).map_err(context)?;
         if gathers(&plan.root) {
-            return Err(context(Error::input(format!("{expr} is not a value of one row alone"))
-                .with_hint("a DEFAULT has no aggregates, window functions or unnest")));
+            return Err(context(
+                Error::input(format!("{expr} is not a value of one row alone"))
+                    .with_hint("a DEFAULT has no aggregates, window functions or unnest"),
+            ));
         }
         let from = plan.columns.ty(plan.output[0].column);
         match rows::literal_row(&plan, column.ty) {

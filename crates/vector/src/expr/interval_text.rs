@@ -156,7 +156,10 @@ impl Number {
             Length::Months(3) => {
                 let months = fraction * 3.0;
                 let rest = days_of(months.fract() * 30.0)?;
-                Some(Interval { months: small()?.checked_mul(3)?.checked_add(months.trunc() as i32)?, ..rest })
+                Some(Interval {
+                    months: small()?.checked_mul(3)?.checked_add(months.trunc() as i32)?,
+                    ..rest
+                })
             }
             Length::Months(n) => {
                 let months = small()?

@@ -303,7 +303,8 @@ mod tests {
         let uuid = "550e8400-e29b-41d4-a716-446655440000";
         assert_eq!(round_trip(uuid, DataType::Uuid), uuid);
         assert_eq!(round_trip("{550E8400E29B41D4A716446655440000}", DataType::Uuid), uuid);
-        for wrong in ["{550E8400E29B41D4A716446655440000", "550E8400E29B41D4A716446655440000}", "550E{8400}"] {
+        for wrong in ["{550E8400E29B41D4A716446655440000", "550E8400E29B41D4A716446655440000}", "550E{8400}"]
+        {
             assert_eq!(parse_uuid(wrong.as_bytes()), None);
         }
     }
