@@ -10,6 +10,7 @@ mod kind;
 mod order;
 mod page;
 mod pairs;
+mod selection;
 mod simple;
 mod states;
 mod statistics;

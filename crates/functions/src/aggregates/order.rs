@@ -3,12 +3,17 @@
 
 use super::accumulator::{Accumulator, Call, held, room};
 use super::kind::Kind;
+use super::selection::{least, select};
 use crate::definition::row::Row;
 use entasis_vector::expr::calendar::{add_intervals, scale_interval};
 use entasis_vector::types::Interval;
-use entasis_vector::{DataType, Error, Result, Value};
-use std::cmp::Ordering;
+use entasis_vector::value::cmp_float;
+use entasis_vector::{DataType, Error, Result, Value, statement};
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
+
+/// Entries of a table between two looks at the statement.
+const STEP: u64 = 1 << 12;
 
 /// The first value.
 #[derive(Default, Clone)]
@@ -150,7 +155,8 @@ impl Accumulator for Counts {
     }
 
     fn merge(&mut self, _: &Call, other: Counts) -> Result<()> {
-        for (value, (count, first)) in other.values {
+        for (at, (value, (count, first))) in (0..).zip(other.values) {
+            look(at)?;
             let bytes = held(&value);
             let entry = self.values.entry(value).or_insert((0, self.rows + first));
             if entry.0 == 0 {
@@ -164,15 +170,29 @@ impl Accumulator for Counts {
 
     fn result(&mut self, call: &Call) -> Result<Value> {
         if call.kind == Kind::Entropy {
-            let share = |count: u64| count as f64 / self.rows as f64;
-            let entropy: f64 =
-                self.values.values().map(|(count, _)| -share(*count) * share(*count).log2()).sum();
-            return Ok(Value::Float(entropy.max(0.0)));
+            let mut entropy = 0.0;
+            for (at, (count, _)) in (0..).zip(self.values.values()) {
+                look(at)?;
+                let share = *count as f64 / self.rows as f64;
+                entropy -= share * share.log2();
+            }
+            return Ok(Value::Float(f64::max(entropy, 0.0)));
         }
         // Of equally frequent values, the one that occurred first.
-        let best = self.values.iter().max_by_key(|(_, (count, first))| (*count, std::cmp::Reverse(*first)));
-        Ok(best.map_or(Value::Null, |(value, _)| value.clone()))
+        let mut best: Option<(u64, Reverse<u64>, &Value)> = None;
+        for (at, (value, (count, first))) in (0..).zip(&self.values) {
+            look(at)?;
+            if best.is_none_or(|(most, earliest, _)| (*count, Reverse(*first)) > (most, earliest)) {
+                best = Some((*count, Reverse(*first), value));
+            }
+        }
+        Ok(best.map_or(Value::Null, |(_, _, value)| value.clone()))
     }
+}
+
+/// Looks now and then whether the statement goes on, in a loop over the entries of a table.
+fn look(at: u64) -> Result<()> {
+    if at % STEP == 0 { statement::check() } else { Ok(()) }
 }
 
 /// Values that are collected to be sorted.
@@ -212,19 +232,40 @@ impl Sorted {
         }
     }
 
-    /// The value at a rank of the order; partially sorts the others.
-    fn at(&mut self, call: &Call, place: usize) -> Value {
-        match self {
-            Sorted::Integers(values, _) => Value::Integer((*values.select_nth_unstable(place).1).into()),
+    /// The value at a rank of the order; afterwards values before it are not greater, and those behind it
+    /// not smaller.
+    fn at(&mut self, call: &Call, place: usize) -> Result<Value> {
+        Ok(match self {
+            Sorted::Integers(values, _) => Value::Integer((*select(values, place, i64::cmp)?).into()),
+            Sorted::Floats(values, _) => Value::Float(*select(values, place, |a, b| cmp_float(*a, *b))?),
+            Sorted::Values(values, ..) => select(values, place, |a, b| a.cmp_in(b, call.args[0]))?.clone(),
+        })
+    }
+
+    /// The value that follows the one at a rank, which [`Sorted::at`] has just found; or that which precedes
+    /// it, in the order that descends. There must be one.
+    fn beside(&self, call: &Call, place: usize, descending: bool) -> Result<Value> {
+        fn of<T>(
+            values: &[T],
+            place: usize,
+            descending: bool,
+            order: impl Fn(&T, &T) -> Ordering,
+        ) -> Result<&T> {
+            let found = match descending {
+                true => least(&values[..place], |a, b| order(b, a))?,
+                false => least(&values[place + 1..], |a, b| order(a, b))?,
+            };
+            found.ok_or_else(|| Error::internal("there is no value beside the last one"))
+        }
+        Ok(match self {
+            Sorted::Integers(values, _) => Value::Integer((*of(values, place, descending, i64::cmp)?).into()),
             Sorted::Floats(values, _) => {
-                let order = |a: &f64, b: &f64| entasis_vector::value::cmp_float(*a, *b);
-                Value::Float(*values.select_nth_unstable_by(place, order).1)
+                Value::Float(*of(values, place, descending, |a, b| cmp_float(*a, *b))?)
             }
             Sorted::Values(values, ..) => {
-                let order = |a: &Value, b: &Value| a.cmp_in(b, call.args[0]);
-                values.select_nth_unstable_by(place, order).1.clone()
+                of(values, place, descending, |a, b| a.cmp_in(b, call.args[0]))?.clone()
             }
-        }
+        })
     }
 
     /// The value at a share of the order.
@@ -237,15 +278,15 @@ impl Sorted {
         let flip = |place: usize| if descending { count - 1 - place } else { place };
         if !continuous {
             let place = (share * count as f64).ceil().max(1.0) as usize - 1;
-            return Ok(self.at(call, flip(place.min(count - 1))));
+            return self.at(call, flip(place.min(count - 1)));
         }
         let exact = share * (count - 1) as f64;
         let (low, fraction) = (exact.floor() as usize, exact.fract());
-        let first = self.at(call, flip(low));
+        let first = self.at(call, flip(low))?;
         if fraction == 0.0 {
             return Ok(converted(first, call));
         }
-        let second = self.at(call, flip(low + 1));
+        let second = self.beside(call, flip(low), descending)?;
         Ok(interpolated(&first, &second, fraction, call))
     }
 }

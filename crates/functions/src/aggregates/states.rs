@@ -7,7 +7,7 @@ use crate::definition::row::{Argument, Row};
 use crate::time_zone::TimeZone;
 use entasis_vector::aggregate::{ExternalAggregate, GroupStates};
 use entasis_vector::meter::Meter;
-use entasis_vector::statement::{self, Growth, STEP};
+use entasis_vector::statement::{self, Growth, Looks, STEP};
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
 use std::any::Any;
@@ -97,10 +97,11 @@ impl<A: Accumulator> GroupStates for States<A> {
         self.has(group_count);
         let other = other.into_any().downcast::<States<A>>();
         let other = other.map_err(|_| Error::internal("states of two different aggregates were merged"))?;
-        let mut growth = Growth::default();
+        let (mut growth, mut looks) = (Growth::default(), Looks::default());
         for (theirs, own) in other.groups.into_iter().zip(map) {
             let own = &mut self.groups[*own as usize];
             let (before, freed) = (own.held(), theirs.held());
+            looks.after(freed)?;
             own.merge(&self.call, theirs)?;
             let after = own.held();
             self.grown = self.grown - before + after;
@@ -145,11 +146,12 @@ impl<A: Accumulator> GroupStates for States<A> {
         out.begin(rows.max(CHUNK_ROWS));
         statement::check()?;
         let call = self.call.clone();
-        let mut meter = Meter::default();
+        let (mut meter, mut looks) = (Meter::default(), Looks::default());
         for at in 0..rows {
             let value = match self.groups.get_mut(start + at) {
                 Some(group) => {
                     let before = group.held();
+                    looks.after(before)?;
                     // The result is made while the state is there.
                     let _beside = if before >= STEP { statement::reserve(before)? } else { None };
                     let value = group.result(&call)?;
