@@ -41,7 +41,13 @@ pub(super) struct Sniffed {
 /// Input, if there is nothing but an unclosed quote.
 pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<Option<Sniffed>> {
     let mut dialect = find_dialect(sample, options);
-    let rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
+    let mut rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
+    let is_one_column = options.columns.as_ref().is_some_and(|columns| columns.len() == 1);
+    if rows.len() == 0 && !rows.unclosed && is_one_column && options.header != Some(true) {
+        // Nothing but NULLs.
+        dialect.blank_rows = true;
+        rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
+    }
     let Some(first) = rows.get(0) else {
         if rows.unclosed {
             return Err(Error::input(format!(
