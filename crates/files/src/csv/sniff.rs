@@ -237,6 +237,7 @@ fn header_names(header: &[&[u8]], width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entasis_vector::Field;
 
     fn sniffed(sample: &str) -> Sniffed {
         sniff("x.csv", sample.as_bytes(), &CsvOptions::default()).unwrap().unwrap()
@@ -260,6 +261,17 @@ mod tests {
         for (text, ty) in [("12:00:00", DataType::Time), ("2024-01-01T10:00:00Z", DataType::TimestampTz)] {
             assert_eq!(types(&format!("a,b\n1,{text}\n2,\n"))[1], ty);
         }
+    }
+
+    #[test]
+    fn empty_lines_are_rows_of_the_only_column() {
+        let found = |columns: usize, header| {
+            let columns = Some(vec![Field::new("a", DataType::Int64); columns]);
+            let options = CsvOptions { columns, header, ..CsvOptions::default() };
+            sniff("x.csv", b"\n\n", &options).unwrap().is_some_and(|found| found.dialect.blank_rows)
+        };
+        assert!(found(1, None) && found(1, Some(false)));
+        assert!(!found(1, Some(true)) && !found(2, Some(false)));
     }
 
     #[test]
