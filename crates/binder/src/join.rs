@@ -312,8 +312,7 @@ impl<'a, 'q> Binder<'a, 'q> {
             let of = [l, r].into_iter().chain(of).collect();
             merged.push(Merged { name, column, of });
         }
-        let is_taken =
-            |old: &Merged| merged.iter().any(|new: &Merged| new.stands_for(&old.name, old.column));
+        let is_taken = |old: &Merged| merged.iter().any(|new: &Merged| new.stands_for(&old.name, old.column));
         let kept: Vec<Merged> = before.into_iter().filter(|old| !is_taken(old)).collect();
         merged.extend(kept);
         Ok((project(node, made), merged))

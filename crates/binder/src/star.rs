@@ -89,9 +89,10 @@ impl<'a, 'q> Binder<'a, 'q> {
         let scope = self.scopes.last().expect("a scope around the select list");
         let merged = scope.merged.iter().filter(|merged| {
             // A later USING that merges it again stands for it.
-            !scope.merged.iter().any(|other| {
-                other.column != merged.column && other.stands_for(&merged.name, merged.column)
-            })
+            !scope
+                .merged
+                .iter()
+                .any(|other| other.column != merged.column && other.stands_for(&merged.name, merged.column))
         });
         let mut columns: Vec<(String, ColumnId)> =
             merged.map(|merged| (merged.name.to_string(), merged.column)).collect();

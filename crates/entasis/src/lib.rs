@@ -103,7 +103,7 @@ pub use state::config::{self, Config};
 pub use state::database::Database;
 pub use state::refuse_database;
 #[doc(hidden)]
-pub use transaction::retry_lock::RetryGuard;
+pub use state::retry_lock::RetryGuard;
 pub use values::arguments::{Argument, Arguments};
 pub use values::convert::{self, Date, Decimal, FromValue, Time, Timestamp, ToValue};
 pub use values::params::{self, Given, Params};

@@ -1,10 +1,10 @@
 //! Long texts, aside: on threads of their own.
 //!
-//! The parser reads a statement in one go, and a tree is freed in one go. For a text of megabytes either takes
-//! a tenth of a second or more, in which the statement would not answer an interrupt. So
-//! - [`aside`] lets another thread do such work, while its caller waits and looks whether the statement may go
-//!   on. Once it may not, the caller leaves with the error. The work ends at its own next look, and what it
-//!   has made is freed on its thread;
+//! The parser reads a statement in one go, and a tree is freed in one go. For a text of megabytes either
+//! takes a tenth of a second or more, in which the statement would not answer an interrupt. So
+//! - [`aside`] lets another thread do such work, while its caller waits and looks whether the statement may
+//!   go on. Once it may not, the caller leaves with the error. The work ends at its own next look, and what
+//!   it has made is freed on its thread;
 //! - a [`FreedAside`] is freed on another thread, for which nobody waits.
 //!
 //! A thread that is left runs on after its statement, and maybe after its connection. So it borrows nothing:
@@ -48,9 +48,9 @@ impl Statement for Delegate {
     }
 }
 
-/// Does `work` on another thread, with enough stack for a deep statement, and returns what it does. The caller
-/// leaves as soon as its statement must end; without a statement, which nobody could interrupt, and if no
-/// thread can be started, the work is done here.
+/// Does `work` on another thread, with enough stack for a deep statement, and returns what it does. The
+/// caller leaves as soon as its statement must end; without a statement, which nobody could interrupt, and if
+/// no thread can be started, the work is done here.
 ///
 /// # Errors
 /// Those of `work`; interrupted, and resource, as a look at the statement finds them.

@@ -125,7 +125,7 @@ impl Vector {
     /// Internal, if a value is not of `ty`.
     pub fn from_values(ty: PhysicalType, values: &[Value]) -> Result<Vector> {
         let mut vector = Vector::new(ty);
-        vector.begin(values.len());
+        vector.begin_values(values);
         for (i, value) in values.iter().enumerate() {
             vector.write_value(i, value)?;
         }
@@ -146,7 +146,7 @@ impl Vector {
     /// Internal, if a value is not of `ty`, or does not fit.
     pub fn of_values_held(physical: PhysicalType, ty: DataType, values: &[Value]) -> Result<Vector> {
         let mut vector = Vector::new(physical);
-        vector.begin(values.len());
+        vector.begin_values(values);
         for (i, value) in values.iter().enumerate() {
             vector.write_value_of(i, value, ty)?;
         }
@@ -255,6 +255,14 @@ impl Vector {
         }
     }
 
+    /// [`Vector::begin`] for these values, with a validity for all of them if one is NULL.
+    fn begin_values(&mut self, values: &[Value]) {
+        self.begin(values.len());
+        if values.contains(&Value::Null) {
+            self.validity_mut(values.len());
+        }
+    }
+
     /// [`Vector::begin`], then the values to write.
     #[inline]
     pub fn begin_flat<T: Native>(&mut self, capacity: usize) -> &mut [T] {
@@ -330,7 +338,8 @@ impl Vector {
         self.validity = validity;
     }
 
-    /// Makes `position` NULL.
+    /// Makes `position` NULL. Whoever writes more than a chunk asks for [`Vector::validity_mut`] of all
+    /// positions before.
     #[inline]
     pub fn set_null(&mut self, position: usize) {
         bitmap::set(self.validity_mut(position + 1), position, false);

@@ -6,7 +6,7 @@
 
 use crate::connection::Connection;
 use crate::connection::planned::TRIES;
-use crate::transaction::retry_lock::RetryGuard;
+use crate::state::retry_lock::RetryGuard;
 use entasis_vector::{Error, ErrorKind, Result};
 use std::fmt;
 use std::ops::Deref;
@@ -69,9 +69,10 @@ impl Connection {
         Ok(Transaction { scope: Scope::transaction(self)? })
     }
 
-    /// Runs `body` in a transaction and commits it; again, if it conflicts with another transaction, up to ten
-    /// times in all. While it is tried again, others that would begin by `retry` on this database wait, for
-    /// up to 50 ms, so that of equals none loses always. An error of `body`, conflict or not, rolls the transaction back.
+    /// Runs `body` in a transaction and commits it; again, if it conflicts with another transaction, up to
+    /// ten times in all. While it is tried again, others that would begin by `retry` on this database wait,
+    /// for up to 50 ms, so that of equals none loses always. An error of `body`, conflict or not, rolls the
+    /// transaction back.
     ///
     /// ```
     /// use entasis::{Config, Database};
@@ -124,9 +125,9 @@ impl Connection {
         self.attempt(&mut body)
     }
 
-    /// Waits for the time to try a transaction that has conflicted `conflicts` times, as [`Connection::retry`]
-    /// does. `held` is what the last call for this transaction returned. The result is to be kept until it is
-    /// done: others that are tried again wait for it, for a short time.
+    /// Waits for the time to try a transaction that has conflicted `conflicts` times, as
+    /// [`Connection::retry`] does. `held` is what the last call for this transaction returned. The result is
+    /// to be kept until it is done: others that are tried again wait for it, for a short time.
     #[doc(hidden)]
     pub fn retry_guard(&self, conflicts: usize, held: Option<RetryGuard>) -> Option<RetryGuard> {
         self.session.shared.retry_lock.wait(conflicts, held)

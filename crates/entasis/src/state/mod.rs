@@ -7,6 +7,7 @@ pub(crate) mod foreign_files;
 pub(crate) mod interrupt;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod retry_lock;
 pub(crate) mod workload_stats;
 
 mod costs;
@@ -29,8 +30,8 @@ use self::durable::Durable;
 use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::state::config::{Config, format_bytes};
+use crate::state::retry_lock::RetryLock;
 use crate::state::workload_stats::{Record, Records};
-use crate::transaction::retry_lock::RetryLock;
 use entasis_engine::exec::{Learned, MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::backend::{Backend, FileId, Process};
 use entasis_storage::checkpoint::NameChanges;

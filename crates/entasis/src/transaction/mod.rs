@@ -23,7 +23,6 @@
 //! **Locks.** Write locks are acquired before any other lock: by a statement at its beginning, by a
 //! transaction at its commit (`docs/design/locks.md`).
 
-pub(crate) mod retry_lock;
 pub(crate) mod target_database;
 
 use crate::constraints::catch_up::CatchUp;

@@ -11,13 +11,13 @@ const PIECE: usize = 1 << 20;
 
 /// A piece of a log.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     /// The position at which it begins.
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// Fills `out` with the bytes from a position on, as [`Segments::read`] does.
     pub(super) fn read(
         &mut self,

@@ -5,7 +5,7 @@
 //! read once stays as it is, unless a disk has lost writes: so a frame of a later run counts only if the last
 //! frame before it is still there.
 
-use super::ahead::Ahead;
+use super::ahead::ReadAhead;
 use super::frame::{FrameHeader, HEADER_BYTES, Kind};
 use super::segments::{FIRST, MOST_POSITIONS, SegmentBytes, Segments};
 use crate::backend::bytes::{checksum, u64_at};
@@ -72,7 +72,7 @@ pub struct LogReader {
     backend: Arc<dyn Backend>,
     segments: Segments,
     /// What was read ahead, if that is done.
-    ahead: Option<Ahead>,
+    ahead: Option<ReadAhead>,
     position: u64,
     /// As in [`Tail`].
     synced: u64,
@@ -136,7 +136,7 @@ impl LogReader {
 
     /// Reads far ahead from now on, in a log that nobody writes to.
     pub fn read_ahead(&mut self) {
-        self.ahead = Some(Ahead::default());
+        self.ahead = Some(ReadAhead::default());
     }
 
     /// Finds the segments again, for a log that another process writes to.

@@ -80,6 +80,9 @@ pub fn cast_rows(a: &Vector, from: DataType, to: DataType, rows: usize, out: &mu
         return cast(a, from, to, false, Rows::Dense(rows), out);
     }
     out.begin(rows);
+    if a.validity().is_some() {
+        out.validity_mut(rows);
+    }
     for row in 0..rows {
         out.write_value_of(row, &convert(&a.value(row, from), from, to)?, to)?;
     }

@@ -5,9 +5,9 @@
 //! shifts the other one's beginning. So, a transaction that has conflicted acquires the *retry lock* of its
 //! database, and holds it until it is done; transactions that may be tried again begin when nobody holds it.
 //!
-//! It protects nothing but this order. Whoever has waited for [`LONGEST_WAIT`] goes on without it, so one that
-//! is held for long, perhaps by this very thread, costs others that time and never stops them. Transactions
-//! that are not tried again, and statements by themselves, know nothing of it.
+//! It protects nothing but this order. Whoever has waited for [`LONGEST_WAIT`] goes on without it, so one
+//! that is held for long, perhaps by this very thread, costs others that time and never stops them.
+//! Transactions that are not tried again, and statements by themselves, know nothing of it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
