@@ -41,7 +41,13 @@ pub(super) struct Sniffed {
 /// Input, if there is nothing but an unclosed quote.
 pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<Option<Sniffed>> {
     let mut dialect = find_dialect(sample, options);
-    let rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
+    let mut rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
+    let is_one_column = options.columns.as_ref().is_some_and(|columns| columns.len() == 1);
+    if rows.len() == 0 && !rows.unclosed && is_one_column && options.header != Some(true) {
+        // Nothing but NULLs.
+        dialect.blank_rows = true;
+        rows = Rows::scan(sample, dialect, options.sample_rows, options.strict);
+    }
     let Some(first) = rows.get(0) else {
         if rows.unclosed {
             return Err(Error::input(format!(
@@ -231,6 +237,7 @@ fn header_names(header: &[&[u8]], width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entasis_vector::Field;
 
     fn sniffed(sample: &str) -> Sniffed {
         sniff("x.csv", sample.as_bytes(), &CsvOptions::default()).unwrap().unwrap()
@@ -254,6 +261,17 @@ mod tests {
         for (text, ty) in [("12:00:00", DataType::Time), ("2024-01-01T10:00:00Z", DataType::TimestampTz)] {
             assert_eq!(types(&format!("a,b\n1,{text}\n2,\n"))[1], ty);
         }
+    }
+
+    #[test]
+    fn empty_lines_are_rows_of_the_only_column() {
+        let found = |columns: usize, header| {
+            let columns = Some(vec![Field::new("a", DataType::Int64); columns]);
+            let options = CsvOptions { columns, header, ..CsvOptions::default() };
+            sniff("x.csv", b"\n\n", &options).unwrap().is_some_and(|found| found.dialect.blank_rows)
+        };
+        assert!(found(1, None) && found(1, Some(false)));
+        assert!(!found(1, Some(true)) && !found(2, Some(false)));
     }
 
     #[test]

@@ -183,7 +183,8 @@ pub fn parse_moment(text: &[u8]) -> Option<Moment<'_>> {
                 plain(INFINITE_TIMESTAMP)
             }
             _ if text.eq_ignore_ascii_case(b"-infinity") => plain(-INFINITE_TIMESTAMP),
-            _ if text.eq_ignore_ascii_case(b"epoch") => plain(0),
+            // The same moment in every zone.
+            _ if text.eq_ignore_ascii_case(b"epoch") => Some(Moment { micros: 0, zone: TextZone::Offset(0) }),
             _ => None,
         };
     };
@@ -310,7 +311,7 @@ mod tests {
             ("294247-01-10 04:00:54.775807", "none"),
             ("Infinity", "infinity"),
             ("-infinity", "-infinity"),
-            ("epoch", "1970-01-01 00:00:00"),
+            ("epoch", "1970-01-01 00:00:00 at 0"),
             ("2023-02-29", "none"),
             ("0001-02-29 BC", "0001-02-29 (BC) 00:00:00"),
             ("2024-02-29 10:00:00 ?", "none"),
