@@ -257,6 +257,7 @@ mod tests {
             "CREATE TABLE t (\"table\" INT)",
             "INSERT INTO t (a) VALUES (1)",
             "INSERT INTO t (\"values\") VALUES (1)",
+            "INSERT INTO t VALUES ((SELECT 1), 50) RETURNING a",
             "SELECT * FROM t, (VALUES (1)) AS v (a)",
             "SELECT * FROM ((SELECT 1) UNION SELECT 2) AS x",
             "SELECT ((SELECT 1)), ((SELECT 1) + 1)",

@@ -84,7 +84,8 @@ fn overriding_clauses(tokens: &mut Vec<TokenWithSpan>) {
 pub(super) fn is_inserted_into(tokens: &[TokenWithSpan], end: usize) -> bool {
     let is_name = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) => {
-            word.quote_style.is_some() || !matches!(word.keyword, Keyword::INTO | Keyword::SELECT)
+            word.quote_style.is_some()
+                || !matches!(word.keyword, Keyword::INTO | Keyword::SELECT | Keyword::VALUES)
         }
         Token::Period => true,
         _ => false,

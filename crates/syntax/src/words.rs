@@ -118,8 +118,8 @@ fn trimmed(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// `RANGE '1 day'::INTERVAL PRECEDING` becomes `RANGE ('1 day'::INTERVAL) PRECEDING`: the parser takes the text
-/// for the whole offset of a frame.
+/// `RANGE '1 day'::INTERVAL PRECEDING` becomes `RANGE ('1 day'::INTERVAL) PRECEDING`: the parser takes the
+/// text for the whole offset of a frame.
 fn cast_offsets(tokens: &mut Vec<TokenWithSpan>) {
     for i in (1..tokens.len()).rev() {
         const BEFORE: [Keyword; 5] =

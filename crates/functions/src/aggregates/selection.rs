@@ -23,8 +23,8 @@ const SAMPLE: usize = 512;
 /// Partitions before the standard library does the rest. Two or three are usual.
 const ROUNDS: usize = 24;
 
-/// The value at `place` of the order of `values`, as if they were sorted; afterwards no value before the place
-/// is greater, and none behind it is smaller.
+/// The value at `place` of the order of `values`, as if they were sorted; afterwards no value before the
+/// place is greater, and none behind it is smaller.
 ///
 /// # Errors
 /// Interrupted: then the values are in some order.
