@@ -192,7 +192,7 @@ impl Accumulator for Counts {
 
 /// Looks now and then whether the statement goes on, in a loop over the entries of a table.
 fn look(at: u64) -> Result<()> {
-    if at % STEP == 0 { statement::check() } else { Ok(()) }
+    if at.is_multiple_of(STEP) { statement::check() } else { Ok(()) }
 }
 
 /// Values that are collected to be sorted.
