@@ -516,6 +516,18 @@ impl TableWriter<'_> {
         });
         { rows }.find(|&id| is_it(id, schema))
     }
+
+    /// The rows that are chosen, each by a call that does not look at it.
+    pub(crate) fn rows_where(&self, mut is_chosen: impl FnMut() -> bool) -> Vec<RowId> {
+        let mut chosen = Vec::new();
+        self.find_slowly(|row, _| {
+            if is_chosen() {
+                chosen.push(row);
+            }
+            false
+        });
+        chosen
+    }
 }
 
 impl TableWriter<'_> {

@@ -108,24 +108,12 @@ fn is_taken(writer: &TableWriter<'_>, options: &TableOptions, row: &[Datum<'_>])
     options.is_distinct() && !key.iter().any(|datum| datum.is_null()) && writer.find(&key).is_some()
 }
 
-/// Rows of a writer, each with the same chance.
-fn some(writer: &TableWriter<'_>, one_in: u64, random: &mut Random) -> Vec<RowId> {
-    let mut chosen = Vec::new();
-    writer.find_slowly(|row, _| {
-        if random.below(one_in) == 0 {
-            chosen.push(row);
-        }
-        false
-    });
-    chosen
-}
-
 /// One change.
 fn step(table: &Arc<Table>, writer: &mut TableWriter<'_>, keys: &mut Keys<'_>) {
     let (schema, options) = (table.schema(), table.options());
     let new = keys.row(schema);
     let new = datums(&new, schema);
-    let one = some(writer, 20, keys.random).first().copied();
+    let one = writer.rows_where(|| keys.random.below(20) == 0).first().copied();
     let is_key = |column: usize| options.layout_key.contains(&column);
     match (keys.random.below(32), one) {
         (0..10, _) if !is_taken(writer, options, &new) => _ = writer.insert(&new),
@@ -161,14 +149,14 @@ fn step(table: &Arc<Table>, writer: &mut TableWriter<'_>, keys: &mut Keys<'_>) {
             writer.append(vec![appender.finish()]).expect("memory suffices");
         }
         (28, _) => {
-            let rows = some(writer, 4, keys.random);
+            let rows = writer.rows_where(|| keys.random.below(4) == 0);
             let new: Vec<Row> = rows.iter().map(|_| keys.row(schema)).collect();
             let columns = (0..schema.len()).filter(|&column| !is_key(column) && keys.random.below(2) == 0);
             let columns: Vec<(usize, usize)> = columns.map(|column| (column, column)).collect();
             writer.update_chunk(&rows, &columns, &column_chunk(&new, schema, false));
         }
         (29, _) => {
-            let rows = some(writer, 6, keys.random);
+            let rows = writer.rows_where(|| keys.random.below(6) == 0);
             writer.delete_many(&rows);
         }
         (30, _) if keys.random.below(6) == 0 => _ = writer.clear(),

@@ -92,18 +92,6 @@ fn rows_of(table: &Arc<Table>) -> Vec<String> {
     rows
 }
 
-/// Rows of a writer, each with the same chance.
-fn some(writer: &TableWriter<'_>, one_in: u64, random: &mut Random) -> Vec<RowId> {
-    let mut chosen = Vec::new();
-    writer.find_slowly(|row, _| {
-        if random.below(one_in) == 0 {
-            chosen.push(row);
-        }
-        false
-    });
-    chosen
-}
-
 /// One random change. Keys that must be distinct are.
 fn step(table: &Arc<Table>, writer: &mut TableWriter<'_>, random: &mut Random) {
     let schema = table.schema();
@@ -127,9 +115,13 @@ fn step(table: &Arc<Table>, writer: &mut TableWriter<'_>, random: &mut Random) {
             appender.append(&column_chunk(&rows, schema, false), 0).unwrap();
             writer.append(vec![appender.finish()]).unwrap();
         }
-        4..=5 => some(writer, 30, random).first().into_iter().for_each(|&row| writer.delete(row)),
+        4..=5 => writer
+            .rows_where(|| random.below(30) == 0)
+            .first()
+            .into_iter()
+            .for_each(|&row| writer.delete(row)),
         6..=8 => {
-            if let Some(&row) = some(writer, 30, random).first() {
+            if let Some(&row) = writer.rows_where(|| random.below(30) == 0).first() {
                 let changes = datums(&new, schema).into_iter().enumerate();
                 let chosen = |&(column, _): &(usize, Datum<'_>)| {
                     random.below(3) == 0 && (column > 0 || !is_taken(writer, &new))
@@ -139,7 +131,7 @@ fn step(table: &Arc<Table>, writer: &mut TableWriter<'_>, random: &mut Random) {
             }
         }
         9 => {
-            let rows = some(writer, 3, random);
+            let rows = writer.rows_where(|| random.below(3) == 0);
             let new: Vec<Row> = rows.iter().map(|_| random_row(schema, random)).collect();
             let columns: Vec<(usize, usize)> =
                 (1..schema.len()).filter(|_| random.below(2) == 0).map(|column| (column, column)).collect();
@@ -147,7 +139,7 @@ fn step(table: &Arc<Table>, writer: &mut TableWriter<'_>, random: &mut Random) {
         }
         10 => {
             let one_in = 2 + random.below(9);
-            let rows = some(writer, one_in, random);
+            let rows = writer.rows_where(|| random.below(one_in) == 0);
             writer.delete_many(&rows);
         }
         11 if random.below(6) == 0 => {
